@@ -1,0 +1,309 @@
+"""The vocabulary: every fact that a run's log can state.
+
+A tag on disk is an explicit string, never a class path; a tag is never reused, a field's type never changes, and a new
+field has a default. *Decision*: written because `decide` chose it, and compared by a retrace. *Input*: what the world or
+a person said, fed to a retrace. Times are UTC, sizes are bytes, durations are seconds, money is US dollars.
+
+tag                 fields                                                     kind       legal in phase
+run_started         run agent task workspace limits definitions approve        input      new
+                    host pid after history
+run_forked          run parent seq fence host pid                              input      model tools paused done
+run_resumed         host pid counted clock_back definitions                    input      model tools paused
+limits_changed      limits                                                     input      model tools paused
+workspace_accepted  by files[path sha256]                                      input      model tools paused
+model_asked         purpose n upto bound digests                               decision   model
+reply_saved         reply                                                      input      model
+model_failed        error transient billed retry_after                         input      model
+attempt_marked      call n key effect remembers intent                         decision   tools
+attempt_ended       call n did retry_after error                               input      tools
+result_recorded     call how text n lossy first                                input when ran or found, else decision   tools
+lookup_asked        call n believes                                            decision   tools
+lookup_answered     call said error                                            input      tools
+question_asked      id kind call tool arguments digest why                     decision   tools
+question_answered   id answer who text digest                                  input      tools paused
+file_intended       call path sha256 before                                    input      tools
+file_written        call path sha256                                           input      tools
+wait_until          until why call                                             decision   model tools
+phase_changed       phase answer                                               decision   model->done tools->paused paused->tools
+run_stopped         reason final detail                                        decision, input when a person's or a signal's   model tools paused
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from replay._messages import Bound, How, Message, Purpose, Reply
+
+Effect = Literal["reads", "idempotent", "keyed", "once"]
+Phase = Literal["new", "model", "tools", "paused", "done"]
+Kind = Literal["approve", "settle"]
+Verdict = Literal["approve", "refuse", "rerun", "done"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run may use in its whole life (spec rows 3 and 4); None is no limit. Tokens are input + output."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+    resumes: int = 10
+
+
+class Definitions(msgspec.Struct, frozen=True, kw_only=True):
+    """Digests of what the agent was made of when a life opened: a change between two lives is drift."""
+
+    instructions: str
+    tools: dict[str, str]
+    parameters: str
+    context: str
+
+
+class Digests(msgspec.Struct, frozen=True, kw_only=True):
+    """Digests of one request's parts. Requests are not stored, so that a log's bytes stay linear in its history."""
+
+    instructions: str
+    tools: str
+    messages: str
+    parameters: str
+
+
+class FileHash(msgspec.Struct, frozen=True, kw_only=True):
+    """A file's content: `sha256` in hex, or None for "no such file" (absence is a content too)."""
+
+    path: str
+    sha256: str | None
+
+
+class Fenced(msgspec.Struct, frozen=True, kw_only=True):
+    """An effect of a fork's parent after the fork's line: it is in the world, and must not be made twice."""
+
+    tool: str
+    intent: str | None
+    arguments: str
+    call: str
+    text: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """One fact. The root of the vocabulary."""
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
+    """The run exists: its first line."""
+
+    run: str
+    agent: str
+    task: str
+    workspace: str | None
+    limits: Limits
+    definitions: Definitions
+    approve: Literal["ask", "off"]
+    host: str
+    pid: int
+    after: str | None = None
+    history: tuple[Message, ...] = ()
+
+
+class RunForked(Event, frozen=True, kw_only=True, tag="run_forked"):
+    """From here on this log is another run than its parent; what was in flight there is unknown here."""
+
+    run: str
+    parent: str
+    seq: int
+    host: str
+    pid: int
+    fence: tuple[Fenced, ...] = ()
+
+
+class RunResumed(Event, frozen=True, kw_only=True, tag="run_resumed"):
+    """A new life carries on: what was in flight is now open, an ask without a reply is lost."""
+
+    host: str
+    pid: int
+    counted: bool
+    clock_back: bool
+    definitions: Definitions
+
+
+class LimitsChanged(Event, frozen=True, kw_only=True, tag="limits_changed"):
+    """Today's limits, which win from here on."""
+
+    limits: Limits
+
+
+class WorkspaceAccepted(Event, frozen=True, kw_only=True, tag="workspace_accepted"):
+    """A person vouches for files that no longer match."""
+
+    by: str
+    files: tuple[FileHash, ...]
+
+
+class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
+    """An ask is about to be sent. `n` counts asks in a row without a reply; a summary covers the messages before `upto`."""
+
+    purpose: Purpose
+    n: int
+    upto: int
+    bound: Bound
+    digests: Digests
+
+
+class ReplySaved(Event, frozen=True, kw_only=True, tag="reply_saved"):
+    """A complete reply, before any of its calls runs."""
+
+    reply: Reply
+
+
+class ModelFailed(Event, frozen=True, kw_only=True, tag="model_failed"):
+    """An ask came to nothing. `billed` says that tokens may have been spent: then the bound counts as spent."""
+
+    error: str
+    transient: bool
+    billed: bool = False
+    retry_after: float | None = None
+
+
+class AttemptMarked(Event, frozen=True, kw_only=True, tag="attempt_marked"):
+    """A call is about to be tried. `remembers` is how many seconds the service keeps the key."""
+
+    call: str
+    n: int
+    key: str
+    effect: Effect
+    remembers: float | None = None
+    intent: str | None = None
+
+
+class AttemptEnded(Event, frozen=True, kw_only=True, tag="attempt_ended"):
+    """A try ended without a result: it certainly did nothing, or nobody knows."""
+
+    call: str
+    n: int
+    did: Literal["nothing", "unknown"]
+    retry_after: float | None = None
+    error: str = ""
+
+
+class ResultRecorded(Event, frozen=True, kw_only=True, tag="result_recorded"):
+    """What a call came to. `n` is the attempt that returned it; `first` the call whose intent this one repeats."""
+
+    call: str
+    how: How
+    text: str
+    n: int | None = None
+    lossy: bool = False
+    first: str | None = None
+
+
+class LookupAsked(Event, frozen=True, kw_only=True, tag="lookup_asked"):
+    """The service is about to be asked. `believes`: enough time has passed for a `Missing` to be believed."""
+
+    call: str
+    n: int
+    believes: bool
+
+
+class LookupAnswered(Event, frozen=True, kw_only=True, tag="lookup_answered"):
+    """The service did not have it, or could not say; what it found is a result. `error` is set when the lookup raised."""
+
+    call: str
+    said: Literal["missing", "unsure"]
+    error: str | None = None
+
+
+class QuestionAsked(Event, frozen=True, kw_only=True, tag="question_asked"):
+    """A person decides. `digest` is of the exact `arguments` shown: an answer covers only those."""
+
+    id: str
+    kind: Kind
+    call: str
+    tool: str
+    arguments: str
+    digest: str
+    why: str
+
+
+class QuestionAnswered(Event, frozen=True, kw_only=True, tag="question_answered"):
+    """Who decided what. `text` is a refusal's reason, or what was found."""
+
+    id: str
+    answer: Verdict
+    who: str
+    digest: str
+    text: str = ""
+
+
+class FileIntended(Event, frozen=True, kw_only=True, tag="file_intended"):
+    """A file is about to have this content; until it is written, the old content (`before`) is explained too."""
+
+    call: str
+    path: str
+    sha256: str | None
+    before: str | None
+
+
+class FileWritten(Event, frozen=True, kw_only=True, tag="file_written"):
+    """The file has this content, synced."""
+
+    call: str
+    path: str
+    sha256: str | None
+
+
+class WaitUntil(Event, frozen=True, kw_only=True, tag="wait_until"):
+    """Nothing is due before `until`."""
+
+    until: datetime
+    why: Literal["backoff", "lands", "lookup", "model"]
+    call: str | None = None
+
+
+class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase_changed"):
+    """The loop's next move changes. The fold checks it and does not trust it."""
+
+    phase: Literal["tools", "paused", "done"]
+    answer: str | None = None
+
+
+class RunStopped(Event, frozen=True, kw_only=True, tag="run_stopped"):
+    """The run goes no further until it is resumed; `final`: not even then."""
+
+    reason: str
+    final: bool = False
+    detail: str = ""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """An event of a later version, kept whole as `raw` JSON. Unless `ignorable`, the run can be read but not continued."""
+
+    tag: str
+    raw: bytes
+    ignorable: bool
+
+
+Known = (
+    RunStarted
+    | RunForked
+    | RunResumed
+    | LimitsChanged
+    | WorkspaceAccepted
+    | ModelAsked
+    | ReplySaved
+    | ModelFailed
+    | AttemptMarked
+    | AttemptEnded
+    | ResultRecorded
+    | LookupAsked
+    | LookupAnswered
+    | QuestionAsked
+    | QuestionAnswered
+    | FileIntended
+    | FileWritten
+    | WaitUntil
+    | PhaseChanged
+    | RunStopped
+)
+Any = Event | Unknown

@@ -1,0 +1,62 @@
+"""What can be wrong with a history.
+
+    ReplayError
+    ├── IllegalEvent      an event that the fold's table does not allow where it stands
+    ├── NotFaithful       an event that would not come back from disk as it went in
+    └── Undecodable       bytes that are valid JSON but no event of this vocabulary
+
+Each carries its data as arguments, says what is true now, and has a `hint` that says what to do next.
+"""
+
+from __future__ import annotations
+
+
+class ReplayError(Exception):
+    """The root of replay's errors."""
+
+    hint = "The log is untouched; `refold verify` and `refold cat` show what it holds."
+
+
+class IllegalEvent(ReplayError):
+    """An event stands where the fold's table does not allow it (spec row 1, design "Tags on disk").
+
+    `seq` is the line's sequence number, or None for an event that was not yet on disk; `tag` names the event.
+    """
+
+    def __init__(self, seq: int | None, tag: str, phase: str, why: str) -> None:
+        super().__init__(seq, tag, phase, why)
+        self.seq = seq
+        self.tag = tag
+        self.phase = phase
+        self.why = why
+
+    def __str__(self) -> str:
+        where = "a new line" if self.seq is None else f"line {self.seq}"
+        return f"{where}: {self.tag} is not legal in phase {self.phase}: {self.why}"
+
+
+class NotFaithful(ReplayError):
+    """An event would not be read back as it was given, so it was not written (design "A save encodes, decodes back")."""
+
+    hint = "Nothing was written. A value of this event has a shape that JSON does not keep; report it with the tag."
+
+    def __init__(self, tag: str, why: str) -> None:
+        super().__init__(tag, why)
+        self.tag = tag
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.tag} can't be stored faithfully: {self.why}"
+
+
+class Undecodable(ReplayError):
+    """A known tag with fields of other types, or an object without a tag: no version of refold wrote it."""
+
+    def __init__(self, seq: int | None, why: str) -> None:
+        super().__init__(seq, why)
+        self.seq = seq
+        self.why = why
+
+    def __str__(self) -> str:
+        where = "an event" if self.seq is None else f"an event of line {self.seq}"
+        return f"{where} can't be decoded: {self.why}"

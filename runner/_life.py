@@ -1,0 +1,233 @@
+"""Start and resume: open a life, run it to where nothing is due, say what it came to.
+
+The lock is taken before anything is read, and held until all that this life started has ended (spec row 13). A done run
+gives its answer and asks nobody; a pause is returned, not raised; a stop is logged and then raised as the error that
+names its reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import eventlog
+import replay
+from replay import Event, Message, RunStarted, State
+from runner import _door, _keys, _opening, _signals
+from runner._agent import Agent
+from runner._clock import Clock, LogClock
+from runner._context import sent
+from runner._loop import Life, Watch
+from runner._perform import Outcomes
+from runner._questions import Finished, OnQuestion, Paused, answered
+from runner._work import Parking
+from runner.errors import STOPS, BadAgent, NotFinished, NoWorkspace
+
+GRACE = 10.0
+"""Seconds that a call in flight may take to end after a signal (spec row 9)."""
+
+
+async def start(
+    agent: Agent,
+    task: str,
+    *,
+    runs: str | Path,
+    workspace: str | Path | None = None,
+    run: str | None = None,
+    after: str | None = None,
+    on_question: OnQuestion | None = None,
+    watch: Watch | None = None,
+    clock: Clock | None = None,
+    grace: float = GRACE,
+    force: bool = False,
+) -> Finished | Paused:
+    """Start a run and carry it as far as it goes.
+
+    task         the first message to the model
+    runs         the directory of runs; made if missing
+    workspace    the directory that the tools' `call.workspace` writes in
+    run          the run's id; default the agent's name, the day and eight random characters (spec row 18)
+    after        a finished run whose conversation this one continues (row 32)
+    on_question  asked, in this process, whatever a person must decide; returning None leaves the question open
+    watch        called after each save with the state and the events it wrote
+    clock, grace the clocks (for tests), and the seconds a call in flight may take after a signal
+    force        accept a network file system (row 13)
+
+    Raises a `RunStopped` when the run stopped, `eventlog.RunExists` when the id is taken, `NoWorkspace`, `BadAgent`,
+    and the log's own errors.
+    """
+    where = Path(runs)
+    root = _root(workspace)
+    text = _door.clean(task).text
+    if not text:
+        message = "the task is empty"
+        raise BadAgent(message)
+    clock = clock or Clock()
+    history = _continued(where, after) if after is not None else ()
+    begun = clock.wall()
+    name = run if run is not None else _keys.run_id(agent.name, begun, secrets.token_hex(4))
+    opening = RunStarted(
+        run=name,
+        agent=agent.name,
+        task=text,
+        workspace=root,
+        limits=agent.limits,
+        definitions=agent.definitions,
+        approve=agent.approve,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        after=after,
+        history=history,
+    )
+    log = eventlog.create(where, name, at=begun, events=[replay.encode(opening)], force=force)
+    state = replay.load(log.lines)
+    if watch is not None:
+        with contextlib.suppress(Exception):  # whoever watches can't disturb what is watched
+            watch(state, [opening])
+    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=root, watch=watch)
+    return await _live(life, state, (), on_question)
+
+
+async def resume(
+    run: str,
+    agent: Agent,
+    *,
+    runs: str | Path,
+    accept_workspace: str | None = None,
+    on_question: OnQuestion | None = None,
+    watch: Watch | None = None,
+    clock: Clock | None = None,
+    grace: float = GRACE,
+    force: bool = False,
+) -> Finished | Paused:
+    """Carry a run on from its log, in any process.
+
+    `accept_workspace` names who vouches for files that no longer hold what the run wrote (spec row 5); the other
+    arguments are those of `start`. A done run returns its saved answer without asking the model; a paused one without a
+    new answer returns `Paused` and writes nothing.
+
+    Raises a `RunStopped` when the run stopped (again), `eventlog.RunLocked` at once when another process holds it,
+    `eventlog.NoSuchRun`, `eventlog.LogDamaged`, `NotStarted`, `CannotContinue`.
+    """
+    clock = clock or Clock()
+    try:
+        log = eventlog.open(Path(runs), run, force=force)
+    except eventlog.ReadOnly:
+        state = replay.load(eventlog.read(Path(runs), run).lines)
+        if state.phase == "done":
+            return Finished(state.answer or "", run, state)
+        raise
+    try:
+        state = replay.load(log.lines)
+        if state.phase == "done":
+            log.close()
+            return Finished(state.answer or "", run, state)
+        _opening.check(state, run)
+        if _opening.waits(agent, state, ask=on_question is not None):
+            log.close()
+            return Paused(state.waiting, run, state)
+        time = LogClock(clock, state.at)
+        opening = _opening.resumed(agent, state, host=socket.gethostname(), pid=os.getpid(), clock_back=time.back)
+    except BaseException:
+        log.close()
+        raise
+    life = Life(agent, log, time, Parking(grace), root=state.workspace, watch=watch)
+    return await _live(life, state, opening, on_question, accept=accept_workspace)
+
+
+async def _live(
+    life: Life,
+    state: State,
+    opening: Sequence[Event],
+    on_question: OnQuestion | None,
+    *,
+    accept: str | None = None,
+) -> Finished | Paused:
+    """One life, from its opening to where it ends."""
+    try:
+        with _signals.parks(life.parking):
+            state = await life.run(state, opening, accept=accept) if opening else await life.go_on(state)
+            while (more := await _further(life, state, on_question)) is not None:
+                state = more
+    finally:
+        life.end()
+    if state.stopped is not None:
+        raise STOPS[state.stopped.reason](state.run, state.stopped.detail)
+    if state.phase == "paused":
+        return Paused(state.waiting, state.run, state)
+    return Finished(state.answer or "", state.run, state)
+
+
+async def _further(life: Life, state: State, on_question: OnQuestion | None) -> State | None:
+    """Sleep out a wait, or put an open question; the state after going on, or None when the life is over."""
+    if state.stopped is not None or state.phase == "done":
+        return None
+    try:
+        if state.phase == "paused":
+            answered = await _ask(life, state, on_question)
+            return None if answered is None else await life.go_on(answered)
+        if state.wait is not None:
+            await _sleep(life, state.wait.until)
+    except asyncio.CancelledError as cancelled:
+        await life.go_on(state, Outcomes(error=cancelled))
+        raise
+    return await life.go_on(state)
+
+
+async def _sleep(life: Life, until: datetime) -> None:
+    """Wait for a moment of the log's time, or until the run is asked to park."""
+    sleeping = asyncio.ensure_future(life.clock.until(until))
+    bell = asyncio.ensure_future(life.parking.wait())
+    try:
+        await asyncio.wait({sleeping, bell}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        sleeping.cancel()
+        bell.cancel()
+
+
+async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State | None:
+    """Put every open question to the hook; the state with its answers, or None when one stays open."""
+    if on_question is None:
+        return None
+    for question in state.waiting:
+        given = on_question(question)
+        answer = await given if inspect.isawaitable(given) else given
+        if answer is None:
+            return None
+        state = life.answer(state, answered(state, question.id, answer.verdict, answer.who, answer.text))
+    return state
+
+
+def _root(workspace: str | Path | None) -> str | None:
+    if workspace is None:
+        return None
+    root = Path(workspace).resolve()
+    if not root.is_dir():
+        raise NoWorkspace(str(workspace))
+    return str(root)
+
+
+def _continued(runs: Path, after: str) -> tuple[Message, ...]:
+    """What a finished run said, for one that continues it."""
+    state = replay.load(eventlog.read(runs, after).lines)
+    if state.phase != "done":
+        raise NotFinished(after, state.phase)
+    return sent(state)
+
+
+def start_sync(agent: Agent, task: str, **options: Any) -> Finished | Paused:
+    """`start`, for code that has no event loop."""
+    return asyncio.run(start(agent, task, **options))
+
+
+def resume_sync(run: str, agent: Agent, **options: Any) -> Finished | Paused:
+    """`resume`, for code that has no event loop."""
+    return asyncio.run(resume(run, agent, **options))

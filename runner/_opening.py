@@ -1,0 +1,51 @@
+"""The opening of a life: the first line a resume writes, or why it writes none. Pure.
+
+The count of resumes is durable before anything else happens, so a run that dies during every resume still reaches its
+limit (spec row 4). Nothing is written for a pause without a new answer, or when the limit that stopped the run still
+stands: looking does not wear a run out.
+"""
+
+from __future__ import annotations
+
+from replay import Event, LimitsChanged, RunResumed, RunStopped, State
+from runner import _limits
+from runner._agent import Agent
+from runner.errors import STOPS, CannotContinue, NotStarted
+
+
+def check(state: State, run: str) -> None:
+    """Raise `NotStarted`, `CannotContinue` or the final stop's error when no life can carry this run on."""
+    if state.phase == "new":
+        raise NotStarted(run)
+    if state.unknown:
+        raise CannotContinue(run, state.unknown)
+    if state.stopped is not None and state.stopped.final:
+        raise STOPS[state.stopped.reason](run, state.stopped.detail)
+
+
+def waits(agent: Agent, state: State, *, ask: bool) -> bool:
+    """Whether a pause has nothing new to go on with. `ask`: somebody is there to be asked now."""
+    if state.phase != "paused" or not state.waiting or ask:
+        return False
+    return not (agent.approve == "off" and any(q.kind == "approve" for q in state.waiting))
+
+
+def resumed(agent: Agent, state: State, *, host: str, pid: int, clock_back: bool) -> list[Event]:
+    """The events of the opening line. Raises the stop's error when the limit that stopped the run still stands."""
+    limits = agent.limits
+    still = _limits.exceeded(state, limits)
+    if state.stopped is not None and still is not None and state.stopped.reason == still.reason:
+        raise STOPS[still.reason](state.run, still.detail)
+    if not state.answered and state.resumes >= limits.resumes:
+        detail = f"{state.resumes} of {limits.resumes} resumes used"
+        if state.stopped is not None and state.stopped.reason == "TooManyResumes":
+            raise STOPS["TooManyResumes"](state.run, detail)
+        return [RunStopped(reason="TooManyResumes", detail=detail)]
+    events: list[Event] = [
+        RunResumed(
+            host=host, pid=pid, counted=not state.answered, clock_back=clock_back, definitions=agent.definitions
+        )
+    ]
+    if limits != state.limits:
+        events.append(LimitsChanged(limits=limits))
+    return events

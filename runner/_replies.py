@@ -1,0 +1,61 @@
+"""A model's reply at the door: storable, with its calls named, and otherwise as it came (spec row 10).
+
+A call's id is `<turn>.<index>`, given here, never derived from the provider's, which may repeat or be blank (row 18).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+from msgspec.structs import replace
+
+import replay
+from replay import Reply, ReplySaved, ToolCall
+from runner import _door
+from runner.errors import ModelError
+
+MAX_RAW = 4 << 20
+MAX_NAME = 1 << 10
+
+
+def storable(reply: object, turn: int) -> Reply:
+    """`reply` as it will be saved and read by every later life.
+
+    Raises a permanent, billed `ModelError` when a model's adapter returned something that is no reply.
+    """
+    if not isinstance(reply, Reply):
+        raise ModelError(f"the model returned {type(reply).__name__}, not a Reply", transient=False, billed=True)
+    try:
+        made = _made(reply, turn)
+        replay.encode(ReplySaved(reply=made))
+    except (replay.NotFaithful, TypeError, AttributeError, ValueError) as error:
+        raise ModelError(f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True) from error
+    return made
+
+
+def _raw(arguments: object) -> str:
+    """Arguments as text: an adapter that hands on a parsed object loses nothing but its spelling."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _made(reply: Reply, turn: int) -> Reply:
+    text, lossy = _door.clean(reply.text)
+    raw, raw_lossy = _door.clean(reply.raw, MAX_RAW)
+    calls = []
+    for index, call in enumerate(reply.calls):
+        arguments, bent = _door.clean(_raw(call.arguments))
+        name, renamed = _door.clean(call.tool, MAX_NAME)
+        provider_id, other = _door.clean(call.provider_id, MAX_NAME)
+        lossy = lossy or bent or renamed or other
+        calls.append(ToolCall(tool=name, arguments=arguments, provider_id=provider_id, id=f"{turn}.{index}"))
+    dollars = reply.dollars if reply.dollars is not None and math.isfinite(reply.dollars) else None
+    return replace(
+        reply,
+        text=text,
+        raw="" if raw_lossy else raw,
+        model=_door.clean(reply.model, MAX_NAME).text,
+        calls=tuple(calls),
+        dollars=float(dollars) if dollars is not None else None,
+        lossy=lossy or raw_lossy,
+    )

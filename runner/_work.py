@@ -1,0 +1,138 @@
+"""What this life has started and what has not ended yet.
+
+A sync tool runs in a thread of its own, and no thread can be stopped from outside: a tool that timed out is still in
+flight until its thread ends, no rerun may overtake it, and the run's lock is held until then (spec rows 13 and 22). A
+parked life writes nothing more; a late thread only delays the lock's release.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Work:
+    """The threads and tasks of one life. `when_idle` runs its callback once, after the last of them has ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._live = 0
+        self._idle: Callable[[], None] | None = None
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._live += 1
+
+    def _end(self) -> None:
+        with self._lock:
+            self._live -= 1
+            idle = self._idle if self._live == 0 else None
+            if idle is not None:
+                self._idle = None
+        if idle is not None:
+            idle()
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Call `callback` now if nothing is live, else in the thread of whatever ends last."""
+        with self._lock:
+            if self._live:
+                self._idle = callback
+                return
+        callback()
+
+    def task(self, body: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run a coroutine as a task of this life."""
+        self._begin()
+        task = asyncio.ensure_future(body)
+        task.add_done_callback(lambda _: self._end())
+        return task
+
+    def thread(self, body: Callable[[], T]) -> concurrent.futures.Future[T]:
+        """Run a function in a thread of its own, with this context. The future is done before the thread counts as ended."""
+        box: concurrent.futures.Future[T] = concurrent.futures.Future()
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            box.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
+            try:
+                box.set_result(context.run(body))
+            except BaseException as error:  # noqa: BLE001 (it travels to whoever waits for the future)
+                box.set_exception(error)
+            finally:
+                self._end()
+
+        self._begin()
+        threading.Thread(target=run, name="refold-tool").start()
+        return box
+
+
+class Parking:
+    """Asked by a signal: let the call in flight end within `grace` seconds, then park (spec row 9)."""
+
+    def __init__(self, grace: float) -> None:
+        self.grace = grace
+        self._asked = asyncio.Event()
+
+    @property
+    def asked(self) -> bool:
+        """Whether the run should park."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Park as soon as what is in flight has ended. Call it in the loop's thread."""
+        self._asked.set()
+
+    async def wait(self) -> None:
+        """Return when parking is asked for."""
+        await self._asked.wait()
+
+
+LINGER = 1.0
+"""Seconds that a cancelled task may take to come to its end before it counts as in flight."""
+
+
+async def settle(tasks: list[asyncio.Task[T]], parking: Parking) -> bool:
+    """Wait for tasks to end. True when this wait was cancelled.
+
+    When parking is asked for, they get `grace` seconds and are then cancelled; when this wait itself is cancelled, they
+    are cancelled at once, and a second cancellation stops waiting. A task that does not end is left alone.
+    """
+    loop = asyncio.get_running_loop()
+    pending: set[asyncio.Future[Any]] = set(tasks)
+    bell = asyncio.ensure_future(parking.wait())
+    deadline: float | None = None
+    cut = cancelled = False
+
+    def cut_off() -> float:
+        for task in pending:
+            task.cancel()
+        return loop.time() + LINGER
+
+    try:
+        while pending:
+            watched = pending if bell.done() else pending | {bell}
+            left = None if deadline is None else max(0.0, deadline - loop.time())
+            try:
+                await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                if cancelled:
+                    break
+                cut = cancelled = True
+                deadline = cut_off()
+            pending = {task for task in pending if not task.done()}
+            if bell.done() and deadline is None:
+                deadline = loop.time() + parking.grace
+            if deadline is not None and loop.time() >= deadline:
+                if cut:
+                    break
+                cut = True
+                deadline = cut_off()
+    finally:
+        bell.cancel()
+    return cancelled

@@ -1,0 +1,170 @@
+"""The workspace: the directory a run's tools write in, so that every content of every file is explained (spec row 5).
+
+A write is three steps: the coming hash is logged, the file is replaced atomically and synced, the write is logged with
+the call's result. A crash between them leaves the old content or the new one, and the log knows both. Absence is a
+content too. On a resume, a file that the run wrote and that holds neither is a foreign edit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from replay import FileHash, FileIntended, FileWritten
+from runner.errors import NoWorkspace, OutsideWorkspace, ReadOnlyWorkspace
+
+TEMPORARY = ".refold-tmp-"
+
+Record = Callable[[FileIntended], None]
+
+
+def hash_file(path: Path) -> str | None:
+    """SHA-256 of a file's content in hex; None when there is no such file. A directory or a device has no content."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    except (IsADirectoryError, NotADirectoryError):
+        return "not a file"
+
+
+class Workspace:
+    """A run's directory as one call sees it. Paths are relative, with forward slashes, and stay inside.
+
+    `root` is its absolute path, for a tool that starts a program there. Files written in another way than through
+    `write_text`, `write_bytes` and `delete` are not watched.
+    """
+
+    def __init__(self, root: Path, call: str, record: Record, read_only: Callable[[], str | None]) -> None:
+        self.root = root
+        self._call = call
+        self._record = record
+        self._read_only = read_only
+        self._written: dict[str, str | None] = {}
+
+    @property
+    def written(self) -> list[FileWritten]:
+        """What this call has written so far, as events, each file once."""
+        return [FileWritten(call=self._call, path=p, sha256=h) for p, h in self._written.items()]
+
+    def locate(self, path: str) -> Path:
+        """The absolute path of `path`. Raises `OutsideWorkspace` when it leaves the workspace or follows a link."""
+        if not path or "\0" in path or "\\" in path:
+            raise OutsideWorkspace(path, "it is empty or holds a NUL or a backslash")
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise OutsideWorkspace(path.encode("utf-8", "replace").decode(), "it is not valid Unicode") from None
+        parts = path.split("/")
+        if path.startswith("/") or any(p in ("", ".", "..") for p in parts):
+            raise OutsideWorkspace(path, "it is absolute or holds an empty, '.' or '..' part")
+        place = self.root
+        for part in parts:
+            place /= part
+            if place.is_symlink():
+                raise OutsideWorkspace(path, f"{part} is a link")
+        return place
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        return self.locate(path).exists()
+
+    def read_bytes(self, path: str) -> bytes:
+        """A file's content. Raises `OSError` as `open` does."""
+        return self.locate(path).read_bytes()
+
+    def read_text(self, path: str) -> str:
+        """A file's content as UTF-8."""
+        return self.read_bytes(path).decode()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Replace a file by `text` in UTF-8; see `write_bytes`."""
+        self.write_bytes(path, text.encode())
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Replace a file: logged, atomic, synced. Missing directories are made; an existing file keeps its mode.
+
+        Raises `OutsideWorkspace`, `ReadOnlyWorkspace`, and `OSError` when the disk refuses; then the old content stands.
+        """
+        self._change(path, hashlib.sha256(data).hexdigest(), lambda place: _replace(place, path, data))
+
+    def delete(self, path: str) -> None:
+        """Remove a file if it is there: logged and synced."""
+        self._change(path, None, _remove)
+
+    def _change(self, path: str, sha256: str | None, act: Callable[[Path], None]) -> None:
+        place = self.locate(path)
+        refused = self._read_only()
+        if refused is not None:
+            raise ReadOnlyWorkspace(path, refused)
+        self._record(FileIntended(call=self._call, path=path, sha256=sha256, before=hash_file(place)))
+        act(place)
+        self._written[path] = sha256
+
+
+def _temporary(place: Path, path: str) -> Path:
+    """The one name a half-made version of this file can have, so that a later life finds and removes it."""
+    return place.with_name(TEMPORARY + hashlib.sha256(path.encode()).hexdigest()[:16])
+
+
+def _replace(place: Path, path: str, data: bytes) -> None:
+    made = [p for p in (place.parent, *place.parent.parents) if not p.exists()]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(place, path)
+    mode = place.stat().st_mode & 0o777 if place.exists() else None
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        _sync(file.fileno())
+    temporary.replace(place)
+    for directory in dict.fromkeys((place.parent, *(p.parent for p in made))):
+        _sync_directory(directory)
+
+
+def _remove(place: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        place.unlink()
+        _sync_directory(place.parent)
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined] # macOS alone has it
+    except (AttributeError, OSError):
+        os.fsync(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def changed(root: str | None, files: Mapping[str, tuple[str | None, ...]]) -> list[FileHash]:
+    """The files that hold no content the log explains, each with the content it has now.
+
+    What an interrupted write left beside them is removed. Raises `NoWorkspace` when the directory is gone.
+    """
+    if not files:
+        return []
+    if root is None or not Path(root).is_dir():
+        raise NoWorkspace(root)
+    found = []
+    for path, explained in files.items():
+        place = Path(root, path)
+        if len(explained) > 1:
+            _temporary(place, path).unlink(missing_ok=True)
+        now = hash_file(place)
+        if now not in explained:
+            found.append(FileHash(path=path, sha256=now))
+    return found
