@@ -9,24 +9,18 @@ rules of the fold in `replay._fold`.
 from replay._codec import decode, encode, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
+from replay._events import Any as AnyEvent
 from replay._events import (
     AttemptEnded,
     AttemptMarked,
-    Definitions,
-    Digests,
-    Effect,
     Event,
-    Fenced,
-    FileHash,
     FileIntended,
     FileWritten,
-    Limits,
     LimitsChanged,
     LookupAnswered,
     LookupAsked,
     ModelAsked,
     ModelFailed,
-    Phase,
     PhaseChanged,
     QuestionAnswered,
     QuestionAsked,
@@ -40,7 +34,6 @@ from replay._events import (
     WaitUntil,
     WorkspaceAccepted,
 )
-from replay._events import Any as AnyEvent
 from replay._fold import TRANSITIONS, fold, load, step
 from replay._history import History
 from replay._messages import (
@@ -70,6 +63,7 @@ from replay._state import (
     Summary,
     Wait,
 )
+from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Limits, Phase
 from replay.errors import IllegalEvent, NotFaithful, ReplayError, Undecodable
 
 __all__ = [
@@ -110,8 +104,8 @@ __all__ = [
     "Question",
     "QuestionAnswered",
     "QuestionAsked",
-    "Replied",
     "ReplayError",
+    "Replied",
     "Reply",
     "ReplySaved",
     "Result",

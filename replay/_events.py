@@ -1,31 +1,34 @@
 """The vocabulary: every fact that a run's log can state.
 
 A tag on disk is an explicit string, never a class path; a tag is never reused, a field's type never changes, and a new
-field has a default. *Decision*: written because `decide` chose it, and compared by a retrace. *Input*: what the world or
-a person said, fed to a retrace. Times are UTC, sizes are bytes, durations are seconds, money is US dollars.
+field has a default. *Decision*: written because `decide` chose it, and compared by a retrace. *Input*: what the world
+or a person said, fed to a retrace. Times are UTC, sizes are bytes, durations are seconds, money is US dollars.
 
-tag                 fields                                                     kind       legal in phase
-run_started         run agent task workspace limits definitions approve        input      new
-                    host pid after history
-run_forked          run parent seq fence host pid                              input      model tools paused done
-run_resumed         host pid counted clock_back definitions                    input      model tools paused
-limits_changed      limits                                                     input      model tools paused
-workspace_accepted  by files[path sha256]                                      input      model tools paused
-model_asked         purpose n upto bound digests                               decision   model
-reply_saved         reply                                                      input      model
-model_failed        error transient billed retry_after                         input      model
-attempt_marked      call n key effect remembers intent                         decision   tools
-attempt_ended       call n did retry_after error                               input      tools
-result_recorded     call how text n lossy first                                input when ran or found, else decision   tools
-lookup_asked        call n believes                                            decision   tools
-lookup_answered     call said error                                            input      tools
-question_asked      id kind call tool arguments digest why                     decision   tools
-question_answered   id answer who text digest                                  input      tools paused
-file_intended       call path sha256 before                                    input      tools
-file_written        call path sha256                                           input      tools
-wait_until          until why call                                             decision   model tools
-phase_changed       phase answer                                               decision   model->done tools->paused paused->tools
-run_stopped         reason final detail                                        decision, input when a person's or a signal's   model tools paused
+tag                 kind      legal in                 fields
+run_started         input     new                      run agent task workspace limits definitions approve host pid
+                                                       after history
+run_forked          input     model tools paused done  run parent seq host pid fence
+run_resumed         input     model tools paused       host pid counted clock_back definitions
+limits_changed      input     model tools paused       limits
+workspace_accepted  input     model tools paused       by files
+model_asked         decision  model                    purpose n upto bound digests
+reply_saved         input     model                    reply
+model_failed        input     model                    error transient billed retry_after
+attempt_marked      decision  tools                    call n key effect remembers intent
+attempt_ended       input     tools                    call n did retry_after error
+result_recorded     both      tools                    call how text n lossy first
+lookup_asked        decision  tools                    call n believes
+lookup_answered     input     tools                    call said error
+question_asked      decision  tools                    id kind call tool arguments digest why
+question_answered   input     tools paused             id answer who digest text
+file_intended       input     tools                    call path sha256 before
+file_written        input     tools                    call path sha256
+wait_until          decision  model tools              until why call
+phase_changed       decision  model tools paused       phase answer
+run_stopped         both      model tools paused       reason final detail
+
+`result_recorded` is an input when `how` is ran or found, `run_stopped` when a person, a signal or the workspace stopped
+the run; else they are decisions. `phase_changed` leads from model to done, from tools to paused, from paused to tools.
 """
 
 from __future__ import annotations
@@ -36,55 +39,7 @@ from typing import Literal
 import msgspec
 
 from replay._messages import Bound, How, Message, Purpose, Reply
-
-Effect = Literal["reads", "idempotent", "keyed", "once"]
-Phase = Literal["new", "model", "tools", "paused", "done"]
-Kind = Literal["approve", "settle"]
-Verdict = Literal["approve", "refuse", "rerun", "done"]
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may use in its whole life (spec rows 3 and 4); None is no limit. Tokens are input + output."""
-
-    turns: int | None = None
-    tokens: int | None = None
-    dollars: float | None = None
-    resumes: int = 10
-
-
-class Definitions(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests of what the agent was made of when a life opened: a change between two lives is drift."""
-
-    instructions: str
-    tools: dict[str, str]
-    parameters: str
-    context: str
-
-
-class Digests(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests of one request's parts. Requests are not stored, so that a log's bytes stay linear in its history."""
-
-    instructions: str
-    tools: str
-    messages: str
-    parameters: str
-
-
-class FileHash(msgspec.Struct, frozen=True, kw_only=True):
-    """A file's content: `sha256` in hex, or None for "no such file" (absence is a content too)."""
-
-    path: str
-    sha256: str | None
-
-
-class Fenced(msgspec.Struct, frozen=True, kw_only=True):
-    """An effect of a fork's parent after the fork's line: it is in the world, and must not be made twice."""
-
-    tool: str
-    intent: str | None
-    arguments: str
-    call: str
-    text: str
+from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Kind, Limits, Verdict
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -142,7 +97,10 @@ class WorkspaceAccepted(Event, frozen=True, kw_only=True, tag="workspace_accepte
 
 
 class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
-    """An ask is about to be sent. `n` counts asks in a row without a reply; a summary covers the messages before `upto`."""
+    """An ask is about to be sent.
+
+    `n` counts asks in a row without a reply; a summary covers the messages before `upto`.
+    """
 
     purpose: Purpose
     n: int
@@ -199,7 +157,10 @@ class ResultRecorded(Event, frozen=True, kw_only=True, tag="result_recorded"):
 
 
 class LookupAsked(Event, frozen=True, kw_only=True, tag="lookup_asked"):
-    """The service is about to be asked. `believes`: enough time has passed for a `Missing` to be believed."""
+    """The service is about to be asked.
+
+    `believes`: enough time has passed for a `Missing` to be believed.
+    """
 
     call: str
     n: int
@@ -207,7 +168,10 @@ class LookupAsked(Event, frozen=True, kw_only=True, tag="lookup_asked"):
 
 
 class LookupAnswered(Event, frozen=True, kw_only=True, tag="lookup_answered"):
-    """The service did not have it, or could not say; what it found is a result. `error` is set when the lookup raised."""
+    """The service did not have it, or could not say; what it found is a result.
+
+    `error` is set when the lookup raised.
+    """
 
     call: str
     said: Literal["missing", "unsure"]
@@ -277,7 +241,10 @@ class RunStopped(Event, frozen=True, kw_only=True, tag="run_stopped"):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """An event of a later version, kept whole as `raw` JSON. Unless `ignorable`, the run can be read but not continued."""
+    """An event of a later version, kept whole as `raw` JSON.
+
+    Unless it is `ignorable`, the run can be read but not continued.
+    """
 
     tag: str
     raw: bytes

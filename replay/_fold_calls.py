@@ -1,7 +1,8 @@
 """How a call's attempts, lookups, questions, files and result change the state.
 
 An attempt is marked before it acts, and ends as a result, as certainly nothing, or as unknown. A call is settled by a
-result alone; one unknown attempt keeps it open whatever a later attempt says (spec row 22), until the service (a believed
+result alone; one unknown attempt keeps it open whatever a later attempt says (spec row 22), until the service (a
+believed
 `Missing`) or a person (`rerun`) vouches for all attempts so far (spec row 23).
 """
 

@@ -1,7 +1,7 @@
 """How events about the run itself change its state: lives, limits, the workspace's acceptance, phases, stops.
 
-A new life is the only place where *in flight* becomes *open*: the process that was acting is gone, and nobody knows what
-its last calls did. An ask it had sent and not saved is lost, and its bound counts as spent (spec row 3).
+A new life is the only place where *in flight* becomes *open*: the process that was acting is gone, and nobody knows
+what its last calls did. An ask it had sent and not saved is lost, and its bound counts as spent (spec row 3).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from replay._digest import conversation
 from replay._messages import Message, Said
 from replay._rules import require
 from replay._state import Ask, Attempt, CallState, Failures, Question, Spent, State, Stopped, Wait
+from replay._values import Phase
 
 
 def say(state: State, message: Message) -> State:
@@ -116,7 +117,7 @@ def forked(state: State, event: e.RunForked, at: datetime) -> State:
     )
 
 
-def _forked_phase(state: State) -> e.Phase:
+def _forked_phase(state: State) -> Phase:
     """A fork moves on from where its parent stood: a pause ends with its questions, an answer is given again."""
     if state.phase == "done":
         return "model"

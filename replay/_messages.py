@@ -39,7 +39,10 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call in a reply. `id` is `<turn>.<index>`, given when the reply is saved (spec row 18); `arguments` is raw text."""
+    """One call in a reply; `arguments` is the raw text the model wrote.
+
+    `id` is `<turn>.<index>`, given when the reply is saved (spec row 18).
+    """
 
     tool: str
     arguments: str = "{}"
@@ -48,7 +51,10 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """One complete reply of a model. `dollars` is None when its price is unknown, `lossy` when text had to be replaced."""
+    """One complete reply of a model.
+
+    `dollars` is None when its price is unknown; `lossy` says that text had to be replaced.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

@@ -1,4 +1,4 @@
-"""How a transition says that an event cannot be: one exception, caught in one place, where the line's number is known."""
+"""How a transition says that an event cannot be: one exception, caught where the line's number is known."""
 
 from __future__ import annotations
 

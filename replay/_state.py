@@ -12,9 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from replay._events import Definitions, Effect, FileHash, Fenced, Kind, Limits, Phase, QuestionAnswered
+from replay._events import QuestionAnswered
 from replay._history import History
 from replay._messages import Bound, Message, Purpose, Result, Stop, ToolCall
+from replay._values import Definitions, Effect, Fenced, FileHash, Kind, Limits, Phase
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,9 +42,10 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try of a call. `ended` is when it became open or was known to have done nothing; `died`: by its process's death.
+    """One try of a call.
 
-    `expired` is set when the clock was found set back after this attempt was marked (design, "Time is an input").
+    `ended` is when it became open or was known to have done nothing; `died`: by its process's death. `expired` is set
+    when the clock was found set back after this attempt was marked (design, "Time is an input").
     """
 
     n: int
@@ -74,7 +76,8 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True):
 class CallState(msgspec.Struct, frozen=True, kw_only=True):
     """One call of the current reply and all that happened to it.
 
-    `cleared` says who vouched that every attempt so far did nothing: the service (a believed `Missing`) or a person (`rerun`).
+    `cleared` says who vouched that every attempt so far did nothing: the service (a believed `Missing`) or a person
+    (`rerun`).
     """
 
     call: ToolCall

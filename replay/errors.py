@@ -36,7 +36,7 @@ class IllegalEvent(ReplayError):
 
 
 class NotFaithful(ReplayError):
-    """An event would not be read back as it was given, so it was not written (design "A save encodes, decodes back")."""
+    """An event would not be read back as it was given, so it was not written (design, "Bytes")."""
 
     hint = "Nothing was written. A value of this event has a shape that JSON does not keep; report it with the tag."
 

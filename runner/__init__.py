@@ -1,6 +1,7 @@
 """runner: run an agent so that a crash at any moment loses no paid work and repeats no action in the outside world.
 
-Declare tools with `tool`, put them in an `Agent`, `start` a run in a directory of runs, and `resume` it from any process.
+Declare tools with `tool`, put them in an `Agent`, `start` a run in a directory of runs, and `resume` it from any
+process.
 `start` and `resume` are async, `start_sync` and `resume_sync` the same for code without an event loop. They return
 `Finished` or `Paused`; a stop is raised as the `RunStopped` that names its reason. Open questions are answered by
 `approve`, `refuse` and `settle`; `stop` ends a run for good. `ScriptedModel` and `Recorded` are models for tests.
@@ -19,6 +20,17 @@ from runner._model import Model, Request, ToolSpec
 from runner._questions import Answer, Finished, OnQuestion, Paused, approve, refuse, settle, stop
 from runner._recorded import BadRecording, Recorded, Recorder
 from runner._scripted import ScriptedModel, calls
+from runner._stops import (
+    DollarLimit,
+    Interrupted,
+    ModelUnavailable,
+    RunStopped,
+    StoppedByPerson,
+    TokenLimit,
+    TooManyResumes,
+    TurnLimit,
+    WorkspaceChanged,
+)
 from runner._tools import Tool, tool
 from runner._workspace import Workspace
 from runner.errors import (
@@ -26,10 +38,7 @@ from runner.errors import (
     BadAgent,
     BadTool,
     CannotContinue,
-    DollarLimit,
-    Interrupted,
     ModelError,
-    ModelUnavailable,
     NoSuchQuestion,
     NotFinished,
     NotStarted,
@@ -38,14 +47,8 @@ from runner.errors import (
     OutsideWorkspace,
     ReadOnlyWorkspace,
     RunError,
-    RunStopped,
-    StoppedByPerson,
-    TokenLimit,
-    TooManyResumes,
     ToolFailed,
-    TurnLimit,
     Unknown,
-    WorkspaceChanged,
     WrongAnswer,
 )
 

@@ -50,7 +50,10 @@ def by_policy(asked: QuestionAsked | Question) -> QuestionAnswered:
 
 
 def due(agent: Agent, state: State, calls: list[CallState]) -> list[Event]:
-    """The questions that `calls`, all runnable and never tried, still have to be asked; with the pause, or the policy's yes."""
+    """The questions that `calls`, all runnable and never tried, still have to be asked.
+
+    They come with the pause, or with the policy's yes.
+    """
     asked = [
         question(call)
         for call in calls

@@ -36,7 +36,10 @@ class Call:
         return self.files
 
     def subkey(self, n: int) -> str:
-        """A key for the `n`-th further request of this call: as stable as `key`, and different from it (spec row 19)."""
+        """A key for the `n`-th further request of this call (spec row 19).
+
+        It is as stable as `key`, and different from it.
+        """
         return _keys.key(self.run, f"{self.id}/{n}")
 
 

@@ -1,6 +1,7 @@
 """Time as the runner meets it: read here and nowhere else, and handed on as a value.
 
-A log's clock never runs backwards: `now` is the wall clock, or the last line's time plus the monotonic seconds since this
+A log's clock never runs backwards: `now` is the wall clock, or the last line's time plus the monotonic seconds since
+this
 process read or wrote it, whichever is later. So a wait ends even when the wall clock was set back, and time that passed
 while the machine was suspended counts (design, "Time is an input").
 """

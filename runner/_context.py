@@ -36,7 +36,12 @@ class SummariseAfter:
     keep: int = 6
     instructions: str = INSTRUCTIONS
 
-    def __call__(self, messages: Sequence[Message], summary: Summary | None, usage: Usage) -> Summarise | None:
+    def __call__(
+        self,
+        messages: Sequence[Message],
+        summary: Summary | None,  # noqa: ARG002 (every policy may look at it)
+        usage: Usage,
+    ) -> Summarise | None:
         """See `Policy`."""
         if usage.input_tokens <= self.tokens:
             return None

@@ -1,5 +1,7 @@
-"""Decide: from a state and the time, what comes next. Every choice the runner makes is made here or in the pure files it
-names; none reads a clock, a disk or a service, so a retrace can ask the same question of an old history.
+"""Decide: from a state and the time, what comes next.
+
+Every choice the runner makes is made here or in the pure files it names; none reads a clock, a disk or a service, so a
+retrace can ask the same question of an old history.
 
 1. A stopped or done run does nothing. A pause ends when every question has its answer.
 2. `model`: a final reply ends the run; a limit stops it; a failed ask is retried at most five times in a row; a summary
@@ -112,7 +114,12 @@ def _digests(agent: Agent, state: State, summary: Summarise | None) -> Digests:
         else replay.digest(summary.instructions.encode("utf-8", "replace")),
         tools=agent.tools_digest if summary is None else "",
         messages=replay.digest_value(
-            [state.conversation, since.upto if since else 0, since.text if since else "", summary.upto if summary else 0]
+            [
+                state.conversation,
+                since.upto if since else 0,
+                since.text if since else "",
+                summary.upto if summary else 0,
+            ]
         ),
         parameters=agent.definitions.parameters,
     )

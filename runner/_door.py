@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import json
 import math
 import re
 import uuid
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -103,7 +104,7 @@ class _Walk:
     def plain(self, value: object, place: str, depth: int) -> object:
         if depth > MAX_DEPTH:
             raise Unstorable(f"{place} is nested deeper than {MAX_DEPTH}")
-        if value is None or isinstance(value, bool | str) and not isinstance(value, enum.Enum):
+        if value is None or (isinstance(value, bool | str) and not isinstance(value, enum.Enum)):
             return value
         scalar = self._scalar(value, place)
         if scalar is not None:
@@ -115,7 +116,7 @@ class _Walk:
         except Exception as problem:  # a property or an iterator of the user's that raises
             raise Unstorable(f"{place} raised {error(problem)}") from problem
 
-    def _scalar(self, value: object, place: str) -> object:
+    def _scalar(self, value: object, place: str) -> object:  # noqa: PLR0911 (one line a type)
         if isinstance(value, enum.Enum):
             return self.plain(value.value, place, 0)
         if isinstance(value, int):
@@ -130,9 +131,9 @@ class _Walk:
         if isinstance(value, bytes | bytearray | memoryview):
             self.lossy = True
             return base64.b64encode(bytes(value)).decode()
-        if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        if isinstance(value, dt.datetime | dt.date | dt.time):
             return value.isoformat()
-        if isinstance(value, datetime.timedelta):
+        if isinstance(value, dt.timedelta):
             return value.total_seconds()
         if isinstance(value, decimal.Decimal | uuid.UUID | PurePath):
             return str(value)
@@ -147,7 +148,7 @@ class _Walk:
             return {self._name(k, place): self._member(k, v, place, depth) for k, v in value.items()}
         if isinstance(value, list | tuple):
             return [self.plain(v, f"{place}[{i}]", depth + 1) for i, v in enumerate(value)]
-        if isinstance(value, Set):
+        if isinstance(value, AbstractSet):
             self.lossy = True
             return [self.plain(v, f"{place}[{i}]", depth + 1) for i, v in enumerate(sorted(value, key=repr))]
         raise Unstorable(f"{place} is {_kind(value)}")

@@ -26,7 +26,10 @@ def key(run: str, call: str) -> str:
 
 
 def intent(tool: str, arguments: Mapping[str, object], once_per: Sequence[str]) -> str:
-    """The intent of a call: a digest of its tool and of the canonical JSON of the arguments named by `once_per` (row 24)."""
+    """The intent of a call (spec row 24).
+
+    A digest of its tool and of the canonical JSON of the arguments named by `once_per`.
+    """
     chosen = json.dumps({name: arguments.get(name) for name in once_per}, sort_keys=True, separators=(",", ":"))
     return key(tool, chosen)
 

@@ -1,15 +1,18 @@
-"""The ladder: how a call that may have acted is settled (spec row 23). Each rung is tried only if the one before can't decide.
+"""The ladder: how a call that may have acted is settled (spec row 23).
 
-(a) *Run again* when a repeat is harmless: the call reads, is idempotent, or sent a key that the service still remembers.
-    At most the tool's `attempts` that ended in their own life; those ended by a death are bounded by the limit on resumes.
+Each rung is tried only if the one before can't decide.
+
+(a) *Run again* when a repeat is harmless: the call reads, is idempotent, or sent a key that the service still
+    remembers. At most the tool's `attempts` that ended in their own life; those ended by a death are bounded by the
+    limit on resumes.
 (b) *Ask the service* through the tool's lookup. `Missing` is believed only when it was asked after `lands_within` had
     passed since the last attempt became open; before that the run waits and asks again. A lookup that raises is asked
     again twice.
 (c) *Ask a person*, who answers `rerun`, or `done` with what they found.
 
 Waits follow one schedule: after n tries that ended in their own life 4^n seconds, at most 60, or what the service asked
-for if that is longer. A try that ended by a death is not waited for: the death took its time. When today's code declares
-another effect than the marker, or has no such tool, nothing is known about a repeat, and a person decides.
+for if that is longer. A try that ended by a death is not waited for: the death took its time. When today's code
+declares another effect than the marker, or has no such tool, nothing is known about a repeat, and a person decides.
 """
 
 from __future__ import annotations
@@ -96,11 +99,11 @@ def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> li
         return [told]
     changed = _changed(tool, call)
     if tool is None or changed is not None:
-        return ask(call, state, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
+        return ask(call, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
     if harmless(tool, call, now) and call.ended < tool.attempts:
         return _rerun(tool, call, state, now)
     if tool.find is None:
-        return ask(call, state, "a repeat may do it twice, and the tool has no lookup")
+        return ask(call, "a repeat may do it twice, and the tool has no lookup")
     return _look(tool, call, state, now)
 
 
@@ -145,7 +148,7 @@ def _look(tool: Tool, call: CallState, state: State, now: datetime) -> list[Even
     lands = max(a.ended for a in call.attempts if a.ended is not None) + timedelta(seconds=tool.lands_within)
     if lookups.said == "unsure":
         if not 0 < lookups.raised < LOOKUPS_THAT_RAISE:
-            return ask(call, state, "the service can't say whether it happened")
+            return ask(call, "the service can't say whether it happened")
         due = (lookups.at or now) + backoff(lookups.raised)
         if now < due:
             return wait(state, due, "lookup", call.call.id)
@@ -167,7 +170,7 @@ def question_id(call: CallState, n: int) -> str:
     return f"{call.call.id}-settle-{n}"
 
 
-def ask(call: CallState, state: State, why: str) -> list[Event]:
+def ask(call: CallState, why: str) -> list[Event]:
     """A person decides: the question, and the pause."""
     return [
         QuestionAsked(

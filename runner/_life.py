@@ -28,14 +28,15 @@ from runner._context import sent
 from runner._loop import Life, Watch
 from runner._perform import Outcomes
 from runner._questions import Finished, OnQuestion, Paused, answered
+from runner._stops import STOPS
 from runner._work import Parking
-from runner.errors import STOPS, BadAgent, NotFinished, NoWorkspace
+from runner.errors import BadAgent, NotFinished, NoWorkspace
 
 GRACE = 10.0
 """Seconds that a call in flight may take to end after a signal (spec row 9)."""
 
 
-async def start(
+async def start(  # noqa: PLR0913 (each option is one fact about the run)
     agent: Agent,
     task: str,
     *,

@@ -1,5 +1,8 @@
-"""Log lines for the edges. The library configures nothing: a program that configured structlog gets our lines there,
-any other gets them through the standard logger named `refold`."""
+"""Log lines for the edges.
+
+The library configures nothing: a program that configured structlog gets our lines there, any other gets them through
+the standard logger named `refold`.
+"""
 
 from __future__ import annotations
 

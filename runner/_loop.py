@@ -29,7 +29,8 @@ from runner._workspace import Workspace
 from runner.errors import NoWorkspace, ReadOnlyWorkspace
 
 ROOM = 64 << 10
-"""Synced zeros kept ahead of a marker for the result that follows: a full disk then refuses the marker, not the result."""
+"""Synced zeros kept ahead of a marker for the result that follows: a full disk then refuses the marker, not the
+result."""
 LINE = 8 << 20
 """The most bytes of events in one line; more are split, outcomes first."""
 
@@ -125,9 +126,7 @@ class Life:
         if self._root is None:
             return None
         refused = None if writable else "it only reads"
-        return Workspace(
-            self._root, call, self._record, lambda: "the run was parked" if self._over else refused
-        )
+        return Workspace(self._root, call, self._record, lambda: "the run was parked" if self._over else refused)
 
     def _record(self, intended: FileIntended) -> None:
         """Log a coming write, from whichever thread the tool runs in."""
@@ -161,7 +160,7 @@ class Life:
         return [RunStopped(reason="WorkspaceChanged", detail=names)]
 
     def end(self) -> None:
-        """This life writes nothing more. The log is closed, and its lock released, when all it started has ended."""
+        """The life is over and writes nothing more; the log is closed when all that it started has ended."""
         with self._filing:
             self._over = True
         self.work.when_idle(self._close)

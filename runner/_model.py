@@ -48,6 +48,8 @@ class Model(Protocol):
         ...
 
     async def ask(self, request: Request) -> Reply:
-        """One complete reply. Raises `runner.ModelError` when there is none; any other exception counts as transient,
-        and as perhaps billed."""
+        """One complete reply.
+
+        Raises `runner.ModelError` when there is none; any other exception counts as transient, and as perhaps billed.
+        """
         ...

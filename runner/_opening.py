@@ -10,7 +10,8 @@ from __future__ import annotations
 from replay import Event, LimitsChanged, RunResumed, RunStopped, State
 from runner import _limits
 from runner._agent import Agent
-from runner.errors import STOPS, CannotContinue, NotStarted
+from runner._stops import STOPS
+from runner.errors import CannotContinue, NotStarted
 
 
 def check(state: State, run: str) -> None:
@@ -42,9 +43,7 @@ def resumed(agent: Agent, state: State, *, host: str, pid: int, clock_back: bool
             raise STOPS["TooManyResumes"](state.run, detail)
         return [RunStopped(reason="TooManyResumes", detail=detail)]
     events: list[Event] = [
-        RunResumed(
-            host=host, pid=pid, counted=not state.answered, clock_back=clock_back, definitions=agent.definitions
-        )
+        RunResumed(host=host, pid=pid, counted=not state.answered, clock_back=clock_back, definitions=agent.definitions)
     ]
     if limits != state.limits:
         events.append(LimitsChanged(limits=limits))

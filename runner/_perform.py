@@ -114,7 +114,8 @@ class World:
     def _known(self, state: State, call: str) -> tuple[CallState, Tool]:
         found = state.find(call)
         tool = self.agent.tool(found.call.tool) if found is not None else None
-        assert found is not None and tool is not None  # decide marks only calls of this reply, for tools it has
+        assert found is not None  # decide marks only calls of this reply
+        assert tool is not None  # for tools that the agent has
         return found, tool
 
     async def _attempt(self, state: State, marked: AttemptMarked) -> Outcomes:
@@ -131,7 +132,7 @@ class World:
             value = await self._run(tool, body, abandon=tool.effect == "reads")
         except ToolFailed as failed:
             ended = self._ended(marked, did="nothing", error=failed.why, retry_after=failed.retry_after)
-        except BaseException as error:  # noqa: BLE001 (an error is not a no: whatever it is, the call stays open)
+        except BaseException as error:
             if _is_ours(error):
                 raise
             if isinstance(error, KeyboardInterrupt | SystemExit):
@@ -216,4 +217,3 @@ def _is_ours(error: BaseException) -> bool:
     """Whether this is the cancellation of the task we are in, not one that a tool made for itself."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-

@@ -50,7 +50,7 @@ class Answer:
     text: str = ""
 
 
-OnQuestion = Callable[[Question], Answer | None | Awaitable[Answer | None]]
+OnQuestion = Callable[[Question], Answer | Awaitable[Answer | None] | None]
 
 
 def answered(state: State, question: str, verdict: Verdict, who: str, text: str) -> QuestionAnswered:
@@ -88,9 +88,9 @@ def refuse(run: str, question: str, who: str, reason: str = "", *, runs: str | P
 def settle(
     run: str, question: str, who: str, verdict: Literal["rerun", "done"], found: str = "", *, runs: str | Path
 ) -> State:
-    """Answer the ladder: `rerun` (every attempt so far did nothing) or `done`, with what was found as the call's result.
+    """Answer the ladder: `rerun`, or `done` with what was found as the call's result.
 
-    Raises as `approve` does.
+    `rerun` says that every attempt so far did nothing. Raises as `approve` does.
     """
     return _write(Path(runs), run, lambda state: answered(state, question, verdict, who, found))
 

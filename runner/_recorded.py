@@ -93,12 +93,13 @@ class Recorded:
         if line is None:
             return Bound()
         usage = line.reply.usage
-        return Bound(
-            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, dollars=line.reply.dollars
-        )
+        return Bound(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, dollars=line.reply.dollars)
 
     async def ask(self, request: Request) -> Reply:
-        """The recorded reply. Raises a permanent `ModelError` that names what differs when it was recorded for another request."""
+        """The recorded reply.
+
+        Raises a permanent `ModelError` that names what differs when it was recorded for another request.
+        """
         line = self._lines.get((request.turn, request.purpose))
         if line is None:
             message = f"the recording has no {request.purpose} reply for turn {request.turn}"

@@ -30,7 +30,9 @@ def storable(reply: object, turn: int) -> Reply:
         made = _made(reply, turn)
         replay.encode(ReplySaved(reply=made))
     except (replay.NotFaithful, TypeError, AttributeError, ValueError) as error:
-        raise ModelError(f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True) from error
+        raise ModelError(
+            f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True
+        ) from error
     return made
 
 

@@ -34,10 +34,11 @@ def calls(*wanted: tuple[str, dict[str, Any] | str], text: str = "", dollars: fl
 
 @dataclass
 class ScriptedModel:
-    """Turn n is answered by `script[n - 1]`: a reply, a text (the final answer), a function of the request, or an
-    exception to raise. `summaries` answer requests for summaries in their order. `asked` counts what this object was asked.
+    """A model whose turn n is answered by `script[n - 1]`.
 
-    Asked beyond its script it raises a permanent `ModelError`.
+    That is a reply, a text (the final answer), a function of the request, or an exception to raise. `summaries` answer
+    requests for summaries in their order. `asked` counts what this object was asked. Asked beyond its script it raises
+    a permanent `ModelError`.
     """
 
     script: Sequence[Scripted]
@@ -46,7 +47,7 @@ class ScriptedModel:
     most: Bound = field(default_factory=lambda: Bound(input_tokens=1000, output_tokens=100, dollars=0.01))
     asked: int = 0
 
-    def bound(self, request: Request) -> Bound:
+    def bound(self, request: Request) -> Bound:  # noqa: ARG002 (a model's bound is of a request)
         """The same for every request: `most`."""
         return self.most
 

@@ -1,7 +1,7 @@
 """Tools: functions with a declaration of what a repeat does.
 
-A tool that says nothing is `once`: a repeat may do it twice, because unknown is unsafe (spec row 20). A key must outlast
-the tool's timeout, or an attempt could still be in flight when the service has forgotten its key.
+A tool that says nothing is `once`: a repeat may do it twice, because unknown is unsafe (spec row 20). A key must
+outlast the tool's timeout, or an attempt could still be in flight when the service has forgotten its key.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Tool:
     def lookup(self, find: F, /) -> F: ...
     @overload
     def lookup(self, *, lands_within: float | None = None) -> Callable[[F], F]: ...
-    def lookup(self, find: F | None = None, /, *, lands_within: float | None = None) -> F | Callable[[F], F]:
+    def lookup(self, find: F | None = None, /, *, lands_within: float | None = None) -> Any:
         """Declare how the service is asked whether a call happened: the ladder's second rung (spec row 23).
 
         The function takes a `Call` and returns `Found(result)`, `Missing()` (only when certain) or `Unsure()`; it may

@@ -54,7 +54,10 @@ class Work:
         return task
 
     def thread(self, body: Callable[[], T]) -> concurrent.futures.Future[T]:
-        """Run a function in a thread of its own, with this context. The future is done before the thread counts as ended."""
+        """Run a function in a thread of its own, with this context.
+
+        The future is done before the thread counts as ended.
+        """
         box: concurrent.futures.Future[T] = concurrent.futures.Future()
         context = contextvars.copy_context()
 

@@ -5,13 +5,10 @@
     ├── Unknown              raised by a tool: this attempt may have acted
     ├── ModelError           raised by a model: this ask came to nothing
     ├── BadTool, BadAgent    a declaration that can't be used
-    ├── NotStarted, CannotContinue, NoSuchTask    a run that can't be carried on as asked
+    ├── NotStarted, NotFinished, CannotContinue, NotStoppable    a run that can't be treated as asked
     ├── NoSuchQuestion, AlreadyAnswered, WrongAnswer
-    ├── OutsideWorkspace, ReadOnlyWorkspace, NoWorkspace
-    └── RunStopped           the run stopped, the log says so; the class names the reason
-        ├── TurnLimit, TokenLimit, DollarLimit, TooManyResumes
-        ├── WorkspaceChanged, ModelUnavailable
-        └── Interrupted, StoppedByPerson
+    ├── NoWorkspace, OutsideWorkspace, ReadOnlyWorkspace
+    └── RunStopped           the run stopped and its log says so: `runner._stops`
 
 A pause is no error: `start` and `resume` return it. Errors of the log itself are `eventlog.LogError`.
 """
@@ -245,86 +242,3 @@ class ReadOnlyWorkspace(RunError):
 
     def __str__(self) -> str:
         return f"{self.path!r} was not written: {self.why}"
-
-
-class RunStopped(RunError):
-    """The run stopped and its log says so. `reason` is the class's name; `detail` says more."""
-
-    hint = "Resume it."
-
-    def __init__(self, run: str, detail: str = "") -> None:
-        super().__init__(run, detail)
-        self.run = run
-        self.detail = detail
-
-    @property
-    def reason(self) -> str:
-        """The word that the log holds for this stop."""
-        return type(self).__name__
-
-    def __str__(self) -> str:
-        return f"{self.run} stopped ({self.reason}): {self.detail}" if self.detail else f"{self.run} stopped ({self.reason})"
-
-
-class TurnLimit(RunStopped):
-    """The run used its turns (spec row 3)."""
-
-    hint = "Resume it with a higher limit of turns."
-
-
-class TokenLimit(RunStopped):
-    """The run used its tokens (spec row 3)."""
-
-    hint = "Resume it with a higher limit of tokens."
-
-
-class DollarLimit(RunStopped):
-    """The run used its dollars, the bounds of lost asks included (spec row 3)."""
-
-    hint = "Resume it with a higher limit of dollars."
-
-
-class TooManyResumes(RunStopped):
-    """The run was resumed as often as it may be (spec row 4)."""
-
-    hint = "Find out why it keeps ending; then resume it with a higher limit of resumes."
-
-
-class WorkspaceChanged(RunStopped):
-    """Files the run wrote no longer hold what it wrote (spec row 5). `detail` names them."""
-
-    hint = "Restore the files, or resume accepting the workspace as it is."
-
-
-class ModelUnavailable(RunStopped):
-    """The model could not be asked: five retries in a row failed, or the failure was permanent."""
-
-    hint = "See to the cause, then resume it."
-
-
-class Interrupted(RunStopped):
-    """A signal or a cancellation parked the run (spec row 9)."""
-
-    hint = "Resume it when you like; nothing that had returned is lost."
-
-
-class StoppedByPerson(RunStopped):
-    """A person stopped the run for good (spec row 2)."""
-
-    hint = "It stays stopped. Fork it or start a new one."
-
-
-STOPS: dict[str, type[RunStopped]] = {
-    c.__name__: c
-    for c in (
-        TurnLimit,
-        TokenLimit,
-        DollarLimit,
-        TooManyResumes,
-        WorkspaceChanged,
-        ModelUnavailable,
-        Interrupted,
-        StoppedByPerson,
-    )
-}
-"""Every reason a log may name, and the error it is raised as."""
