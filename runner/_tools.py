@@ -87,11 +87,7 @@ class Tool:
     def __repr__(self) -> str:
         return f"<tool {self.name}, {self.effect}>"
 
-    @overload
-    def lookup(self, find: F, /) -> F: ...
-    @overload
-    def lookup(self, *, lands_within: float | None = None) -> Callable[[F], F]: ...
-    def lookup(self, find: F | None = None, /, *, lands_within: float | None = None) -> Any:
+    def lookup(self, find: Callable[..., Any] | None = None, /, *, lands_within: float | None = None) -> Any:
         """Declare how the service is asked whether a call happened: the ladder's second rung (spec row 23).
 
         The function takes a `Call` and returns `Found(result)`, `Missing()` (only when certain) or `Unsure()`; it may
