@@ -13,14 +13,13 @@ import inspect
 import os
 import secrets
 import socket
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import eventlog
 import replay
-from replay import Event, Message, RunStarted, State
+from replay import Message, RunStarted, State
 from runner import _door, _keys, _opening, _signals
 from runner._agent import Agent
 from runner._clock import Clock, LogClock
@@ -94,7 +93,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         with contextlib.suppress(Exception):  # whoever watches can't disturb what is watched
             watch(state, [opening])
     life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=root, watch=watch)
-    return await _live(life, state, (), on_question)
+    return await _live(life, state, on_question, resumed=False)
 
 
 async def resume(
@@ -132,30 +131,23 @@ async def resume(
             log.close()
             return Finished(state.answer or "", run, state)
         _opening.check(state, run)
-        if _opening.waits(agent, state, ask=on_question is not None):
-            log.close()
-            return Paused(state.waiting, run, state)
-        time = LogClock(clock, state.at)
-        opening = _opening.resumed(agent, state, host=socket.gethostname(), pid=os.getpid(), clock_back=time.back)
     except BaseException:
         log.close()
         raise
-    life = Life(agent, log, time, Parking(grace), root=state.workspace, watch=watch)
-    return await _live(life, state, opening, on_question, accept=accept_workspace)
+    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=state.workspace, watch=watch)
+    return await _live(life, state, on_question, resumed=True, accept=accept_workspace)
 
 
 async def _live(
-    life: Life,
-    state: State,
-    opening: Sequence[Event],
-    on_question: OnQuestion | None,
-    *,
-    accept: str | None = None,
+    life: Life, state: State, on_question: OnQuestion | None, *, resumed: bool, accept: str | None = None
 ) -> Finished | Paused:
     """One life, from its opening to where it ends."""
     try:
         with _signals.parks(life.parking):
-            state = await life.run(state, opening, accept=accept) if opening else await life.go_on(state)
+            if resumed:
+                state = await _reopen(life, state, on_question, accept)
+            else:
+                state = await life.go_on(state)
             while (more := await _further(life, state, on_question)) is not None:
                 state = more
     finally:
@@ -167,10 +159,23 @@ async def _live(
     return Finished(state.answer or "", state.run, state)
 
 
+async def _reopen(life: Life, state: State, on_question: OnQuestion | None, accept: str | None) -> State:
+    """The opening of a resume. A pause is put to the hook first: without an answer, looking at it writes nothing."""
+    if _opening.waits(life.agent, state):
+        answered = await _ask(life, state, on_question)
+        if answered is None:
+            return state
+        state = answered
+    back = life.clock.back
+    opening = _opening.resumed(life.agent, state, host=socket.gethostname(), pid=os.getpid(), clock_back=back)
+    return await life.run(state, opening, accept=accept)
+
+
 async def _further(life: Life, state: State, on_question: OnQuestion | None) -> State | None:
     """Sleep out a wait, or put an open question; the state after going on, or None when the life is over."""
     if state.stopped is not None or state.phase == "done":
         return None
+    assert not state.busy  # whatever perform was given has ended, or the run was stopped
     try:
         if state.phase == "paused":
             answered = await _ask(life, state, on_question)

@@ -24,9 +24,9 @@ def check(state: State, run: str) -> None:
         raise STOPS[state.stopped.reason](run, state.stopped.detail)
 
 
-def waits(agent: Agent, state: State, *, ask: bool) -> bool:
-    """Whether a pause has nothing new to go on with. `ask`: somebody is there to be asked now."""
-    if state.phase != "paused" or not state.waiting or ask:
+def waits(agent: Agent, state: State) -> bool:
+    """Whether a pause has nothing new to go on with."""
+    if state.phase != "paused" or not state.waiting:
         return False
     return not (agent.approve == "off" and any(q.kind == "approve" for q in state.waiting))
 

@@ -94,7 +94,9 @@ class World:
                 billed=error.billed,
                 retry_after=error.retry_after,
             )
-        except Exception as error:  # noqa: BLE001 (a model's adapter may raise anything; it may have been billed)
+        except BaseException as error:
+            if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             failed = ModelFailed(error=_door.error(error), transient=True, billed=True)
         log.info("model failed", error=failed.error, transient=failed.transient)
         return Outcomes([failed])
@@ -133,7 +135,7 @@ class World:
         except ToolFailed as failed:
             ended = self._ended(marked, did="nothing", error=failed.why, retry_after=failed.retry_after)
         except BaseException as error:
-            if _is_ours(error):
+            if self._cut(error):
                 raise
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 outcomes.error = error
@@ -166,7 +168,7 @@ class World:
         try:
             looked = await self._run(tool, functools.partial(find, context), abandon=True)
         except BaseException as error:
-            if _is_ours(error) or isinstance(error, KeyboardInterrupt | SystemExit):
+            if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=_door.error(error))])
         if isinstance(looked, Found):
@@ -178,6 +180,10 @@ class World:
             return Outcomes([LookupAnswered(call=asked.call, said="unsure")])
         other = f"the lookup returned {type(looked).__name__}, not Found, Missing or Unsure"
         return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=other)])
+
+    def _cut(self, error: BaseException) -> bool:
+        """Whether this is the cancellation by which a shutdown cuts off what is in flight."""
+        return isinstance(error, asyncio.CancelledError) and self.parking.cut
 
     async def _run(self, tool: Tool, body: functools.partial[object], *, abandon: bool) -> object:
         """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.
@@ -211,9 +217,3 @@ class World:
         finally:
             future.cancel()
         return box.result()
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether this is the cancellation of the task we are in, not one that a tool made for itself."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -76,10 +76,14 @@ class Work:
 
 
 class Parking:
-    """Asked by a signal: let the call in flight end within `grace` seconds, then park (spec row 9)."""
+    """Asked by a signal: let the call in flight end within `grace` seconds, then park (spec row 9).
+
+    `cut` is set once what is in flight is being cut off: from then on a cancellation is ours, before that a tool's own.
+    """
 
     def __init__(self, grace: float) -> None:
         self.grace = grace
+        self.cut = False
         self._asked = asyncio.Event()
 
     @property
@@ -110,9 +114,10 @@ async def settle(tasks: list[asyncio.Task[T]], parking: Parking) -> bool:
     pending: set[asyncio.Future[Any]] = set(tasks)
     bell = asyncio.ensure_future(parking.wait())
     deadline: float | None = None
-    cut = cancelled = False
+    cancelled = False
 
     def cut_off() -> float:
+        parking.cut = True
         for task in pending:
             task.cancel()
         return loop.time() + LINGER
@@ -126,15 +131,14 @@ async def settle(tasks: list[asyncio.Task[T]], parking: Parking) -> bool:
             except asyncio.CancelledError:
                 if cancelled:
                     break
-                cut = cancelled = True
+                cancelled = True
                 deadline = cut_off()
             pending = {task for task in pending if not task.done()}
             if bell.done() and deadline is None:
                 deadline = loop.time() + parking.grace
             if deadline is not None and loop.time() >= deadline:
-                if cut:
+                if parking.cut:
                     break
-                cut = True
                 deadline = cut_off()
     finally:
         bell.cancel()

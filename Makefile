@@ -1,0 +1,72 @@
+# Every target does its own set-up in .venv; a machine needs git, make and Python 3.11 or newer, nothing else.
+# Another interpreter: make PYTHON=python3.13 test
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+REFOLD := $(VENV)/bin/refold
+READY := $(VENV)/.ready
+TASK := m1-done-after-delete
+DEMO := .demo
+
+.PHONY: demo test check format-check lint types arrows coverage format clean
+
+# The stamp names the folder it was made for: scripts and the editable install hold absolute paths, so a copied or
+# moved tree would otherwise run the code of the old one.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "refold needs Python 3.11 or newer; name one: make PYTHON=python3.13")'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --upgrade 'pip>=25.1'
+	$(RUN) pip install --quiet --group dev --editable '.[triage]'
+	@printf '%s\n' '$(CURDIR)' > $@
+
+# $(call step,STATUS,ARGUMENTS,AFTERWARDS): one refold command of the demo, which must end with that exit status.
+define step
+@echo '$$ refold $(2)'
+@$(REFOLD) $(2); got=$$?; $(3) test $$got -eq $(1) || { echo "demo: exit status $$got where $(1) was expected" >&2; exit 1; }
+endef
+
+# A run dies by SIGKILL (128 + 9) after its patch was applied and before that was saved, is looked at, is resumed to
+# the end, and its log is verified.
+demo: $(READY)
+	@rm -rf $(DEMO) && mkdir $(DEMO)
+	$(call step,137,triage --task $(TASK) --runs $(DEMO)/runs --approve off --die-after code_patch)
+	@$(REFOLD) ls --runs $(DEMO)/runs --json > $(DEMO)/ls.json
+	@$(VENV)/bin/python -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])' < $(DEMO)/ls.json > $(DEMO)/run
+	$(call step,0,show "$$(cat $(DEMO)/run)" --runs $(DEMO)/runs)
+	$(call step,0,triage --task $(TASK) --runs $(DEMO)/runs --approve off > $(DEMO)/answer,cat $(DEMO)/answer;)
+	@grep -q '16/16' $(DEMO)/answer || { echo 'demo: the resumed run did not pass 16 of 16 checks' >&2; exit 1; }
+	$(call step,0,verify "$$(cat $(DEMO)/run)" --runs $(DEMO)/runs)
+
+test: $(READY)
+	$(RUN) pytest
+
+check: format-check lint types arrows coverage
+
+format-check: $(READY)
+	$(RUN) ruff format --check
+
+lint: $(READY)
+	$(RUN) ruff check
+
+types: $(READY)
+	$(RUN) mypy
+
+arrows: $(READY)
+	$(RUN) pytest -n0 -q tests/house
+
+coverage: $(READY)
+	$(RUN) coverage erase
+	$(RUN) pytest --cov --cov-report=term
+
+format: $(READY)
+	$(RUN) ruff format
+	$(RUN) ruff check --fix
+
+clean:
+	rm -rf $(VENV) $(DEMO) dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
