@@ -1,0 +1,110 @@
+"""The head: a small witness of what was acknowledged, beside the log.
+
+A log alone cannot tell a save that never finished from a last line that was lost later. The head can: it names the
+last acknowledged line. It is written without a sync after each save, so after a power cut it is normally older than
+the log; it is never newer, because it is written only after the line's sync returned. Therefore a head beyond the
+log, or one that names another sum, is proof of damage, and an unreadable head is only a missing one.
+
+It has a fixed size below one sector, and its own check, so a half-written head is unreadable, never wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from eventlog._disk import NotAFile
+from eventlog._frame import NO_SUM, digest
+from eventlog._names import HEAD
+from eventlog._whole import put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+SIZE: Final = 256
+_SHAPE = re.compile(
+    rb'\{"state":"(open|closed)","segment":([1-9][0-9]{0,5}|0),"seq":(-1|0|[1-9][0-9]{0,17}),'
+    rb'"offset":(0|[1-9][0-9]{0,17}),"sum":"([0-9a-f]{32})","check":"([0-9a-f]{32})"\} *\n',
+)
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The claim: line `seq` with `sum` was acknowledged and ends at byte `offset` of `segment`. -1 claims nothing.
+
+    `closed` says that it was the last line, with no byte behind it.
+    """
+
+    seq: int
+    sum: str
+    segment: int
+    offset: int
+    closed: bool
+
+
+NOTHING: Final = Head(-1, NO_SUM, 0, 0, closed=False)
+
+
+def encode(head: Head) -> bytes:
+    """Make the head's bytes: one line of JSON, padded with spaces to `SIZE`."""
+    text = b'{"state":"%b","segment":%d,"seq":%d,"offset":%d,"sum":"%b"' % (
+        b"closed" if head.closed else b"open",
+        head.segment,
+        head.seq,
+        head.offset,
+        head.sum.encode(),
+    )
+    return (b'%b,"check":"%b"}' % (text, digest(text).encode())).ljust(SIZE - 1) + b"\n"
+
+
+def decode(data: bytes) -> Head | None:
+    """Read a head's bytes; None when they are not exactly a head."""
+    match = _SHAPE.fullmatch(data) if len(data) == SIZE else None
+    if match is None or digest(data[: data.index(b',"check":')]) != match[6].decode():
+        return None
+    return Head(int(match[3]), match[5].decode(), int(match[2]), int(match[4]), closed=match[1] == b"closed")
+
+
+def read(disk: Disk, directory: Path) -> Head | None:
+    """Read a run's head; None when it is missing or unreadable."""
+    try:
+        fd = disk.open(directory / HEAD)
+    except (FileNotFoundError, NotAFile):
+        return None
+    try:
+        return decode(disk.pread(fd, SIZE + 1, 0))
+    finally:
+        disk.close(fd)
+
+
+class Witness:
+    """The head of a log open for writing."""
+
+    def __init__(self, disk: Disk, fd: int) -> None:
+        """Keep an open head file. Made by `renewed`."""
+        self._disk, self._fd = disk, fd
+
+    def claim(self, head: Head) -> None:
+        """Write a claim in place, unsynced."""
+        self._disk.pwrite(self._fd, encode(head), 0)
+
+    def settle(self) -> None:
+        """Make the claim durable."""
+        self._disk.datasync(self._fd)
+
+    def release(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._disk.close(fd)
+
+
+def renewed(disk: Disk, directory: Path, head: Head) -> Witness:
+    """Write the head afresh, synced and renamed; the caller syncs the directory.
+
+    Afresh, because a writer that lost its lock may still have the old file open: its claims must reach no name.
+    """
+    return Witness(disk, put(disk, directory, HEAD, [encode(head)]))

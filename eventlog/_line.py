@@ -1,0 +1,67 @@
+"""The shapes a log is made of: a line, and the header that begins each segment.
+
+They carry no meaning beyond the frame: an event is raw JSON here, so that a log with events this version does not know
+is kept whole. Extra fields of a header are ignored when read and kept on disk, because segments are copied as bytes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+
+class Storage(msgspec.Struct, frozen=True):
+    """What the log stood on when it was created: the type of file system, and what it can be trusted to survive."""
+
+    kind: str
+    survives: Literal["power loss", "killed process"]
+    why: str = ""
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """Where a fork comes from: a run, the last line it shares with it, and that line's sum."""
+
+    run: str
+    seq: int
+    sum: str
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What the first line of every segment says. `nonce` is the run's own: the same in each segment, not in a fork."""
+
+    format: int
+    run: str
+    nonce: str
+    segment: int
+    storage: Storage
+    parent: Parent | None = None
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """One save: dense `seq` from 0, the `life` that wrote it, its time (UTC), its place in the chain, and its events.
+
+    A header's line has a `header` and no events. `prev` is the `sum` of the line before, 32 zeros for the first.
+    """
+
+    seq: int
+    life: int
+    at: datetime
+    prev: str
+    events: list[msgspec.Raw]
+    header: Header | None
+    sum: str
+
+
+class Torn(msgspec.Struct, frozen=True):
+    """Bytes of a save that never finished: in `file` from `offset`, `size` bytes (trailing NULs not counted).
+
+    `evidence` names the copy in the run's directory once an opener has cut them; a reader cuts nothing and leaves it
+    empty.
+    """
+
+    file: str
+    offset: int
+    size: int
+    evidence: str = ""

@@ -1,0 +1,77 @@
+"""Names: which run ids exist, and which files in a run's directory are ours.
+
+A run id becomes a directory's name and a part of every idempotency key, so two ids must never mean one directory on
+any file system: lower-case ASCII only (no `A` beside `a`, no composed beside decomposed accents), no path separators,
+no names that a system keeps for devices. It is checked before the file system is touched (hazard 28).
+"""
+
+from __future__ import annotations
+
+import re
+
+from eventlog.errors import BadRunId
+
+HEAD = "head"
+LOCK = "lock"
+TEMPORARY = ".tmp-"
+MAX_RUN_ID = 128
+
+_RUN = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SEGMENT = re.compile(r"seg-([0-9]{6})\.jsonl")
+_SNAPSHOT = re.compile(r"snap-[0-9]+\.json")
+_TORN = re.compile(r"torn-[0-9]{6}-[0-9a-f]{64}")
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))],
+)
+
+
+def check_id(run: str) -> str:
+    """Return `run` when it can be a run's id; otherwise raise `BadRunId`, before the file system is touched."""
+    if not isinstance(run, str):
+        raise BadRunId(repr(run), "it is not text")
+    if not run:
+        raise BadRunId(run, "it is empty")
+    if len(run) > MAX_RUN_ID:
+        raise BadRunId(run, f"it is longer than {MAX_RUN_ID} characters")
+    if not _RUN.fullmatch(run):
+        raise BadRunId(run, "only a-z, 0-9, dot, dash and underscore are allowed, a letter or digit first")
+    if run.endswith("."):
+        raise BadRunId(run, "it ends in a dot")
+    if run.split(".", 1)[0] in _DEVICES:
+        raise BadRunId(run, "it is the name of a device on some systems")
+    return run
+
+
+def is_id(run: str) -> bool:
+    """Tell whether a directory's name can be a run id."""
+    try:
+        check_id(run)
+    except BadRunId:
+        return False
+    return True
+
+
+def segment_name(number: int) -> str:
+    """Name the file of segment `number`, from 1."""
+    return f"seg-{number:06d}.jsonl"
+
+
+def segment_number(name: str) -> int | None:
+    """Give the number of a segment's file name; None when the name is no segment's."""
+    match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def makes_a_run(name: str) -> bool:
+    """Tell whether a file of this name shows that its directory is a run (a segment, the head or a snapshot)."""
+    return name == HEAD or bool(_SEGMENT.fullmatch(name) or _SNAPSHOT.fullmatch(name))
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a file of this name belongs in a run's directory."""
+    return makes_a_run(name) or name == LOCK or name.startswith(TEMPORARY) or bool(_TORN.fullmatch(name))
+
+
+def torn_name(segment: int, digest: str) -> str:
+    """Name the evidence file of bytes cut from `segment`, by the SHA-256 of those bytes in hex."""
+    return f"torn-{segment:06d}-{digest}"

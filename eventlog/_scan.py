@@ -1,0 +1,207 @@
+"""Reading a run: all its segments and its head, without a lock and without creating anything.
+
+A reader uses complete, valid lines only. It reads the head before the segments, and the list of segments before their
+bytes, so whatever a live writer does meanwhile only adds to what the reader was promised. What still looks like damage
+while a writer is at work (a head read as closed just before the log was opened again, a page seen before the one ahead
+of it) does not look the same twice, so damage counts only when two readings in a row agree on it.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from eventlog import _head
+from eventlog._disk import DISK, Disk, NotAFile
+from eventlog._line import Line, Storage, Torn
+from eventlog._names import check_id, is_ours, makes_a_run, segment_name, segment_number
+from eventlog._segment import Chain, Segment, count_good, read_segment
+from eventlog._words import reading as in_words
+from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
+
+if TYPE_CHECKING:
+    from eventlog._head import Head
+
+_READINGS: Final = 20
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a run's directory holds. `lines` are the good ones from the first on, header lines included.
+
+    `torn` is a save that never finished (on a live run: perhaps one that is being written). `damage` is what `read`
+    would raise. `head` is the witness, None when missing or unreadable. `segments` and `strangers` (files that are
+    not ours) are for whoever verifies.
+    """
+
+    run: str
+    lines: list[Line] = field(default_factory=list)
+    torn: Torn | None = None
+    damage: LogDamaged | None = None
+    head: Head | None = None
+    segments: list[Segment] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the head says that the last line was the last, and no byte, not even a NUL, lies behind it."""
+        return (
+            self.damage is None
+            and self.head is not None
+            and self.head.closed
+            and self.segments[-1].size == self.segments[-1].end
+        )
+
+    @property
+    def storage(self) -> Storage | None:
+        """What the log stood on when it was created; None when not even its header can be read."""
+        header = self.lines[0].header if self.lines else None
+        return header.storage if header else None
+
+
+def read(runs: str | Path, run: str, *, disk: Disk = DISK) -> Reading:
+    """Read a run, live or not. Takes no lock, creates nothing, works in a read-only directory (spec 27).
+
+    Raises `LogDamaged` when something durable is gone or changed, `NoSuchRun`, `BadRunId`, `NewerFormat`,
+    `DiskFailed`.
+    """
+    reading = scan(runs, run, disk=disk)
+    if reading.damage is not None:
+        raise reading.damage
+    return reading
+
+
+def scan(runs: str | Path, run: str, *, disk: Disk = DISK) -> Reading:
+    """Read a run like `read`, but hand damage back in `.damage`, with the good lines before it in `.lines`."""
+    directory = place(disk, Path(runs), run)
+    before: LogDamaged | None = None
+    reading = Reading(run)
+    with in_words(directory):
+        for _ in range(_READINGS):
+            reading = once(disk, directory, run)
+            if reading.damage is None or (before is not None and _same(before, reading.damage)):
+                break
+            before = reading.damage
+    return reading
+
+
+def place(disk: Disk, runs: Path, run: str) -> Path:
+    """Find a run's directory. Raises `BadRunId` first, then `NotARunsDirectory`, then `NoSuchRun`."""
+    check_id(run)
+    directory = runs / run
+    with in_words(directory):
+        try:
+            found = disk.stat(directory)
+            if not stat.S_ISDIR(found.st_mode):
+                raise NoSuchRun(run, str(runs), "what has that name is not a directory")
+            if not any(makes_a_run(name) for name in disk.list(directory)):
+                raise NoSuchRun(run, str(runs), "the directory of that name never became a run")
+        except FileNotFoundError:
+            raise NoSuchRun(run, str(runs)) from None
+        except NotADirectoryError:
+            raise NotARunsDirectory(str(runs), "it is not a directory") from None
+    return directory
+
+
+def once(disk: Disk, directory: Path, run: str) -> Reading:
+    """Read a run's directory once and judge it. Under the lock, once is enough."""
+    reading = Reading(run, head=_head.read(disk, directory))
+    names = disk.list(directory)
+    numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
+    reading.strangers = sorted(name for name in names if not is_ours(name))
+    chain = Chain(run)
+    for expected, number in enumerate(numbers, start=1):
+        if number != expected:
+            reading.damage = _damage(disk, directory, reading, chain, numbers, Segment(expected, why="it is missing"))
+            return reading
+        try:
+            fd = disk.open(directory / segment_name(number))
+        except NotAFile:
+            bad = Segment(number, why="it is not a regular file")
+            reading.damage = _damage(disk, directory, reading, chain, numbers, bad)
+            return reading
+        try:
+            segment = read_segment(disk, fd, number, chain)
+        finally:
+            disk.close(fd)
+        reading.segments.append(segment)
+        reading.lines += segment.lines
+        if (why := _not_whole(segment, last=number == numbers[-1])) != "":
+            segment.why = why
+            reading.damage = _damage(disk, directory, reading, chain, numbers, segment)
+            return reading
+    if not numbers:
+        reading.damage = LogDamaged(run, segment_name(1), 0, 0, 0, "the first segment is missing")
+        return reading
+    reading.damage = _against_head(reading, chain)
+    last = reading.segments[-1]
+    if reading.damage is None and last.rest > last.end:
+        reading.torn = Torn(last.file, last.end, last.rest - last.end)
+    return reading
+
+
+def _not_whole(segment: Segment, *, last: bool) -> str:
+    """Say why a segment is damaged; "" when it is good, or torn where it may be."""
+    if not segment.lines:
+        return segment.why or "it is empty, and a segment gets its name only when its header is durable"
+    if last:
+        return "" if segment.torn else segment.why
+    return segment.why or ("" if segment.size == segment.end else "bytes lie behind the end of a sealed segment")
+
+
+def _against_head(reading: Reading, chain: Chain) -> LogDamaged | None:
+    """Compare the log with its witness; an older head is normal, any other difference is damage."""
+    head, last = reading.head, reading.segments[-1]
+    if head is None or head.seq < 0:
+        return None
+    if head.seq > chain.seq:
+        why = f"the head says that line {head.seq} was acknowledged, and it is gone"
+        return LogDamaged(reading.run, last.file, last.end, chain.seq + 1, 0, why)
+    if not _confirmed(reading, head):
+        why = f"the head names another line {head.seq} than the log holds"
+        behind = chain.seq - head.seq
+        return LogDamaged(reading.run, segment_name(max(head.segment, 1)), head.offset, head.seq, behind, why)
+    if head.closed and (head.seq < chain.seq or last.rest > last.end):
+        why = "bytes lie behind the end that a closed head names"
+        return LogDamaged(reading.run, last.file, head.offset, head.seq + 1, chain.seq - head.seq, why)
+    return None
+
+
+def _confirmed(reading: Reading, head: Head) -> bool:
+    """Whether the log holds the very line the head names, at the place it names."""
+    if reading.lines[head.seq].sum != head.sum:
+        return False
+    for segment in reading.segments:
+        if segment.number == head.segment:
+            index = head.seq - segment.lines[0].seq
+            return 0 <= index < len(segment.ends) and segment.ends[index] == head.offset
+    return False
+
+
+def _damage(
+    disk: Disk,
+    directory: Path,
+    reading: Reading,
+    chain: Chain,
+    numbers: list[int],
+    bad: Segment,
+) -> LogDamaged:
+    """Make the finding for a bad place, counting the good lines in later segments too."""
+    good = bad.good_after
+    for number in numbers:
+        if number > bad.number:
+            try:
+                fd = disk.open(directory / segment_name(number))
+            except NotAFile:
+                continue
+            try:
+                good += count_good(disk, fd)
+            finally:
+                disk.close(fd)
+    return LogDamaged(reading.run, bad.file, bad.end, chain.seq + 1, good, bad.why)
+
+
+def _same(one: LogDamaged, other: LogDamaged) -> bool:
+    return (one.file, one.offset, one.why) == (other.file, other.offset, other.why)

@@ -1,0 +1,203 @@
+"""One segment read: its good lines, and what lies behind them.
+
+The rule for the bytes behind the last good line, after trailing NULs are dropped: nothing left, nothing torn. They
+are a torn save when they hold a NUL or lack a newline, because a save that never finished leaves zeros it did not
+overwrite. A whole line with a wrong sum is damage, whatever follows, and so is a good line behind a bad one: the
+writer starts a line only after the one before it was durable. Whether the last acknowledged line is missing is the
+head's to say.
+
+Memory stays bounded by the longest line, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, parse
+from eventlog._names import segment_name
+from eventlog.errors import NewerFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventlog._disk import Disk
+    from eventlog._line import Line
+
+_CHUNK: Final = 1024 * 1024
+_LINE_START: Final = b'{"seq":'
+
+
+class Chain:
+    """The place of a line among its neighbours: dense numbers, linked sums, lives that keep or rise by one, one run."""
+
+    def __init__(self, run: str) -> None:
+        """Begin before line 0."""
+        self.run = run
+        self.nonce = ""
+        self.seq, self.sum, self.life = -1, NO_SUM, 1
+
+    def take(self, line: Line, segment: int, *, first: bool) -> None:
+        """Accept the next line; raise `Bad` when it cannot be the next one."""
+        if line.seq != self.seq + 1:
+            raise Bad(f"line {line.seq} stands where line {self.seq + 1} was expected")
+        if line.prev != self.sum:
+            raise Bad("it does not follow the line before it")
+        if line.life != self.life and (line.life != self.life + 1 or line.seq == 0):
+            raise Bad(f"its life is {line.life} after {self.life}")
+        if (line.header is not None) is not first:
+            raise Bad("a segment begins without a header" if first else "a header stands in the middle of a segment")
+        if line.header is not None:
+            if line.header.run != self.run:
+                raise Bad(f"its header names run {line.header.run!r}")
+            if line.header.segment != segment:
+                raise Bad(f"its header names segment {line.header.segment}")
+            if self.nonce and line.header.nonce != self.nonce:
+                raise Bad("its header is of another run with the same name")
+            self.nonce = line.header.nonce
+        self.seq, self.sum, self.life = line.seq, line.sum, line.life
+
+
+@dataclass(slots=True)
+class Segment:
+    """What was found in one file. Offsets and sizes are bytes.
+
+    `end` is where its good lines end, `rest` where its bytes end once trailing NULs are dropped, `size` where the file
+    ends. `why` says why the line at `end` is not good ("" when there is none), `torn` that it may be a save that never
+    finished, `good_after` how many good lines lie behind it.
+    """
+
+    number: int
+    lines: list[Line] = field(default_factory=list)
+    ends: array[int] = field(default_factory=lambda: array("Q"))
+    end: int = 0
+    rest: int = 0
+    size: int = 0
+    why: str = ""
+    torn: bool = False
+    good_after: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file's name in the run's directory."""
+        return segment_name(self.number)
+
+
+class _Piece(NamedTuple):
+    """Bytes up to a newline, that included. `data` is empty when they are longer than a line may be."""
+
+    data: bytes
+    has_nul: bool
+    is_whole: bool
+
+
+def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
+    """Read a segment's lines as far as they are good and follow the chain, then say what lies behind them.
+
+    Raises `NewerFormat` for a header of another format, `OSError` when the disk fails.
+    """
+    found = Segment(number)
+    for line, end in _good_lines(disk, fd, found, chain):
+        found.lines.append(line)
+        found.ends.append(end)
+        found.end = end
+    found.size = max(disk.fstat(fd).st_size, found.end)
+    found.rest = _without_nuls(disk, fd, found.end, found.size)
+    if found.rest > found.end:
+        _judge_rest(disk, fd, found)
+    else:
+        found.why = ""
+    return found
+
+
+def count_good(disk: Disk, fd: int) -> int:
+    """Count the lines of a file that are good by themselves, wherever they stand."""
+    return sum(_is_good(piece) for piece in _pieces(disk, fd, 0, disk.fstat(fd).st_size))
+
+
+def _good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> Iterator[tuple[Line, int]]:
+    buffer, base, position = b"", 0, 0
+    while True:
+        newline = buffer.find(b"\n", position)
+        if newline < 0:
+            chunk = disk.pread(fd, _CHUNK, base + len(buffer)) if len(buffer) - position <= MAX_LINE else b""
+            if not chunk:
+                found.why = "it has no newline"
+                return
+            base, buffer, position = base + position, buffer[position:] + chunk, 0
+            continue
+        try:
+            line = parse(buffer[position : newline + 1])
+            chain.take(line, found.number, first=position == 0 and base == 0)
+        except Bad as error:
+            found.why = str(error)
+            return
+        except Newer as error:
+            raise NewerFormat(chain.run, error.format) from None
+        position = newline + 1
+        yield line, base + position
+
+
+def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:
+    """Find where the bytes end once trailing NULs are dropped; `start` when nothing else is there."""
+    while end > start:
+        begin = max(start, end - _CHUNK)
+        kept = disk.pread(fd, end - begin, begin).rstrip(b"\0")
+        if kept:
+            return begin + len(kept)
+        end = begin
+    return start
+
+
+def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
+    pieces = _pieces(disk, fd, found.end, found.rest)
+    first = next(pieces, _Piece(b"", has_nul=True, is_whole=False))
+    unfinished = first.has_nul or not first.is_whole
+    whole_but_wrong = False
+    found.good_after = int(first.has_nul and _is_good(first))
+    for piece in pieces:
+        if _is_good(piece):
+            found.good_after += 1
+        elif piece.is_whole and not piece.has_nul and piece.data.startswith(_LINE_START):
+            whole_but_wrong = True
+    found.torn = unfinished and not found.good_after and not whole_but_wrong
+    if first.has_nul:
+        found.why = "a line has a hole of NULs"
+    if found.good_after and unfinished:
+        found.why += ", with good lines behind it"
+    elif whole_but_wrong and unfinished:
+        found.why += ", with a whole line behind it whose sum is wrong"
+
+
+def _pieces(disk: Disk, fd: int, start: int, end: int) -> Iterator[_Piece]:
+    parts: list[bytes] = []
+    size, has_nul = 0, False
+    while start < end:
+        chunk = disk.pread(fd, min(_CHUNK, end - start), start)
+        if not chunk:
+            break
+        start += len(chunk)
+        position = 0
+        while position < len(chunk):
+            stop = chunk.find(b"\n", position) + 1 or len(chunk)
+            part, position = chunk[position:stop], stop
+            size += len(part)
+            has_nul = has_nul or b"\0" in part
+            parts = [*parts, part] if size <= MAX_LINE else []
+            if part.endswith(b"\n"):
+                yield _Piece(b"".join(parts), has_nul, is_whole=True)
+                parts, size, has_nul = [], 0, False
+    if size:
+        yield _Piece(b"".join(parts), has_nul, is_whole=False)
+
+
+def _is_good(piece: _Piece) -> bool:
+    """Whether a line is good by itself, be it behind a hole: no line of ours holds a NUL."""
+    try:
+        parse(piece.data[piece.data.rfind(b"\0") + 1 :])
+    except Bad:
+        return False
+    except Newer:
+        return True
+    return True

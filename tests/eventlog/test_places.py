@@ -1,0 +1,400 @@
+"""Names and places: what may be a run, what stands in its way, and what is said where nothing can be written."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+import eventlog
+from eventlog._disk import Disk
+from tests.eventlog.disks import failing
+from tests.eventlog.making import AT, OPENING, event, files, goes_on, head, made, numbers, segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+BAD_IDS = [
+    "../x", "a/b", "a\\b", "", ".", "..", "x" * 129, "x" * 300, "a\0b", "a\n", "a\nb", "-rf", "con", "nul.txt", "com1",
+    "lpt9.x", "A", "aB", "é", "e\u0301", "a ", "a.", "_a", ".a", "a:b", "~", "a*", "\u0131", "\uff41",
+]  # fmt: skip
+
+
+class Untouched(Disk):
+    """Fails the test at any touch of the file system."""
+
+    def __getattribute__(self, verb: str) -> object:
+        raise AssertionError(verb)
+
+
+@pytest.mark.parametrize("run", BAD_IDS)
+def test_ids_that_are_refused_before_the_file_system_is_touched(tmp_path: Path, run: str) -> None:
+    """Hazard 28: no id climbs out, hides, collides with another on any file system, or means a device."""
+    disk = Untouched()
+    for act in (eventlog.open, eventlog.read, eventlog.scan, eventlog.verify, eventlog.lock_holder):
+        with pytest.raises(eventlog.BadRunId):
+            act(tmp_path, run, disk=disk)
+    with pytest.raises(eventlog.BadRunId) as caught:
+        eventlog.create(tmp_path, run, at=AT, events=[], disk=disk)
+    assert len(str(caught.value)) < 300
+    with pytest.raises(eventlog.BadRunId):
+        eventlog.check_id(run)
+
+
+@pytest.mark.parametrize("run", [7, None, b"r", Path("r")])
+def test_an_id_that_is_not_text(run: object) -> None:
+    """A caller's slip is named as such."""
+    with pytest.raises(eventlog.BadRunId, match="not text"):
+        eventlog.check_id(run)  # type: ignore[arg-type] # the fault
+
+
+@pytest.mark.parametrize(
+    "run", ["a", "0", "x" * 128, "triage-20260101-abcd1234", "a.b_c-d", "context", "com10", "null"]
+)
+def test_ids_that_are_good(tmp_path: Path, run: str) -> None:
+    """The rule refuses no more than it must."""
+    assert eventlog.check_id(run) == run
+    eventlog.create(tmp_path, run, at=AT, events=[OPENING]).close()
+    assert eventlog.runs(tmp_path) == [run]
+
+
+@hypothesis.given(run=st.text(max_size=140))
+def test_any_accepted_id_is_one_plain_lower_case_name(run: str) -> None:
+    """Whatever is accepted is ASCII, has one spelling, and is its own last path component."""
+    try:
+        eventlog.check_id(run)
+    except eventlog.BadRunId:
+        return
+    assert run.isascii()
+    assert run == run.lower()
+    assert Path(run).name == run
+    assert not run.startswith((".", "-"))
+
+
+def test_an_id_is_never_used_twice(tmp_path: Path) -> None:
+    """Spec 18: creating an existing run is an error, live or closed, and changes nothing."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    before = files(tmp_path / "r")
+    with pytest.raises(eventlog.RunExists):
+        eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    assert files(tmp_path / "r") == before
+    log.close()
+    segment(tmp_path).unlink()
+    with pytest.raises(eventlog.RunExists):
+        eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "dangling link", "fifo"])
+def test_something_else_has_the_runs_name(tmp_path: Path, kind: str) -> None:
+    """Hazard 21: a run's directory that is a link, a file or a FIFO is refused, and a link's target stays untouched."""
+    target = tmp_path / "target"
+    made(target)
+    before = files(target / "r")
+    place = tmp_path / "runs" / "r"
+    place.parent.mkdir()
+    if kind == "file":
+        place.write_bytes(b"mine")
+    elif kind == "fifo":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(target / "r" if kind == "link" else target / "nowhere")
+    for act in (eventlog.read, eventlog.open, eventlog.verify):
+        with pytest.raises(eventlog.NoSuchRun, match="not a directory"):
+            act(tmp_path / "runs", "r")
+    with pytest.raises(eventlog.RunExists):
+        eventlog.create(tmp_path / "runs", "r", at=AT, events=[])
+    assert eventlog.runs(tmp_path / "runs") == []
+    assert files(target / "r") == before
+    assert not (target / "nowhere").exists()
+
+
+def _in_the_way(path: Path, kind: str, target: Path) -> None:
+    path.unlink(missing_ok=True)
+    if kind == "link":
+        path.symlink_to(target)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made_socket:
+            made_socket.bind(os.path.relpath(path))
+    else:
+        path.mkdir()
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory", "socket"])
+def test_segment_is_not_a_file(tmp_path: Path, kind: str) -> None:
+    """Hazard 21: never a hang, never a write elsewhere: damage, for reader and writer alike."""
+    path = made(tmp_path)
+    target = tmp_path / "target"
+    target.write_bytes(path.read_bytes())
+    before = target.read_bytes()
+    _in_the_way(path, kind, target)
+    for act in (eventlog.read, eventlog.open):
+        with pytest.raises(eventlog.LogDamaged, match="not a regular file"):
+            act(tmp_path, "r")
+    assert eventlog.runs(tmp_path) == ["r"]
+    assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_lock_is_not_a_file(tmp_path: Path, kind: str) -> None:
+    """A lock that cannot be held excludes nobody, so the writer is refused; readers do not need it."""
+    made(tmp_path)
+    target = tmp_path / "target"
+    target.write_bytes(b"mine")
+    _in_the_way(tmp_path / "r" / "lock", kind, target)
+    for act in (eventlog.open, eventlog.lock_holder):
+        with pytest.raises(eventlog.DiskFailed, match="not a regular file"):
+            act(tmp_path, "r")
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4]
+    assert target.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_head_is_not_a_file(tmp_path: Path, kind: str) -> None:
+    """A head that is no file is no witness; the next writer replaces the name and leaves a link's target alone."""
+    made(tmp_path)
+    target = tmp_path / "target"
+    target.write_bytes(head(tmp_path).read_bytes())
+    before = target.read_bytes()
+    _in_the_way(head(tmp_path), kind, target)
+    assert eventlog.read(tmp_path, "r").head is None
+    goes_on(tmp_path)
+    assert target.read_bytes() == before
+    assert head(tmp_path).is_file()
+    assert not head(tmp_path).is_symlink()
+
+
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
+    """Spec 12: files 0600 and directories 0700, whatever the process's umask lets through or takes away."""
+    for umask in (0o000, 0o022, 0o777):
+        runs = tmp_path / str(umask)
+        old = os.umask(umask)
+        try:
+            made(runs)
+            log = eventlog.open(runs, "r")
+            log.append(AT, [event(1)])
+            log.abandon()
+        finally:
+            os.umask(old)
+        assert {path.name: path.stat().st_mode & 0o7777 for path in (runs, runs / "r")} == {
+            str(umask): 0o700,
+            "r": 0o700,
+        }
+        assert {path.stat().st_mode & 0o7777 for path in (runs / "r").iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("where", [(), ("a",), ("a", "b", "c")])
+def test_the_directory_of_runs_is_made_when_it_is_missing(tmp_path: Path, where: tuple[str, ...]) -> None:
+    """The default `./runs` need not exist before the first run."""
+    runs = tmp_path.joinpath(*where)
+    eventlog.create(runs, "r", at=AT, events=[OPENING]).close()
+    assert numbers(runs) == [0, 1]
+
+
+def test_a_directory_that_never_became_a_run(tmp_path: Path) -> None:
+    """Without segment, head and snapshot it is no run: not listed, not opened, its name free."""
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "lock").touch()
+    (tmp_path / "r" / ".tmp-00-seg-000001.jsonl").write_bytes(b"half")
+    before = files(tmp_path / "r")
+    for act in (eventlog.read, eventlog.open, eventlog.scan, eventlog.verify):
+        with pytest.raises(eventlog.NoSuchRun, match="never became a run"):
+            act(tmp_path, "r")
+    assert eventlog.runs(tmp_path) == []
+    assert files(tmp_path / "r") == before
+    eventlog.create(tmp_path, "r", at=AT, events=[OPENING]).close()
+    assert sorted(files(tmp_path / "r")) == ["head", "lock", "seg-000001.jsonl"]
+
+
+def test_a_run_that_is_being_made_by_another(tmp_path: Path) -> None:
+    """Two creators of one id: the one that does not hold the lock is refused."""
+    (tmp_path / "r").mkdir()
+    fd = os.open(tmp_path / "r" / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    assert Disk().try_lock(fd)
+    with pytest.raises(eventlog.RunLocked):
+        eventlog.create(tmp_path, "r", at=AT, events=[])
+    os.close(fd)
+
+
+def test_a_run_made_by_another_just_before_the_lock_was_ours(tmp_path: Path) -> None:
+    """Whether the run exists is asked again under the lock."""
+
+    class Late(Disk):
+        def mkdir(self, path: Path) -> None:
+            made(path.parent, path.name)
+            super().mkdir(path)
+
+        def list(self, path: Path) -> list[str]:
+            self.asked = getattr(self, "asked", 0) + 1
+            return [] if self.asked == 1 else super().list(path)
+
+    with pytest.raises(eventlog.RunExists):
+        eventlog.create(tmp_path, "r", at=AT, events=[], disk=Late())
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_the_directory_of_runs_made_by_another_at_the_same_time(tmp_path: Path) -> None:
+    """Two first runs of one directory are no reason for either to fail."""
+
+    class Late(Disk):
+        def mkdir(self, path: Path) -> None:
+            if path.name == "runs":
+                path.mkdir()
+            super().mkdir(path)
+
+    eventlog.create(tmp_path / "runs", "r", at=AT, events=[], disk=Late()).close()
+    assert numbers(tmp_path / "runs") == [0]
+
+
+def test_no_such_run(tmp_path: Path) -> None:
+    """An unknown id, or a directory of runs that does not exist, gets a sentence and creates nothing."""
+    for runs in (tmp_path, tmp_path / "nowhere"):
+        for act in (eventlog.read, eventlog.open, eventlog.scan, eventlog.verify):
+            with pytest.raises(eventlog.NoSuchRun, match="no run r in"):
+                act(runs, "r")
+    assert list(tmp_path.iterdir()) == []
+    assert eventlog.runs(tmp_path / "nowhere") == []
+    assert eventlog.lock_holder(tmp_path, "r") is None
+
+
+def test_a_runs_directory_that_is_a_file(tmp_path: Path) -> None:
+    """`--runs FILE` gets a sentence from every door."""
+    path = tmp_path / "file"
+    path.write_bytes(b"mine")
+    for runs in (path, path / "below"):
+        for act in (eventlog.read, eventlog.open, eventlog.scan, eventlog.verify):
+            with pytest.raises(eventlog.NotARunsDirectory):
+                act(runs, "r")
+        with pytest.raises(eventlog.NotARunsDirectory):
+            eventlog.create(runs, "r", at=AT, events=[])
+        with pytest.raises(eventlog.NotARunsDirectory):
+            eventlog.runs(runs)
+    assert path.read_bytes() == b"mine"
+
+
+AS_NOBODY = """
+import os, sys, eventlog
+from datetime import datetime, UTC
+os.setgid(65534); os.setuid(65534)
+runs = sys.argv[1]
+def said(act):
+    try:
+        return type(act()).__name__
+    except eventlog.LogError as error:
+        assert str(error) and error.hint
+        return type(error).__name__
+print(said(lambda: eventlog.open(runs, "r")), said(lambda: eventlog.read(runs, "r")), said(lambda: eventlog.runs(runs)),
+      said(lambda: eventlog.create(runs, "new", at=datetime.now(UTC), events=[])),
+      said(lambda: eventlog.verify(runs, "r")), said(lambda: eventlog.lock_holder(runs, "r")))
+"""
+
+
+def _as_nobody(runs: Path) -> list[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, runs],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )
+    return done.stdout.split()
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """Make a directory that other users can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become someone without rights")
+def test_a_directory_that_only_others_may_write(open_place: Path) -> None:
+    """Hazard 22: readers work, a writer says so before anything else, and what is forbidden is said in a sentence."""
+    runs = open_place / "runs"
+    made(runs)
+    for path in (open_place, runs, runs / "r"):
+        path.chmod(0o755)
+    for path in (runs / "r").iterdir():
+        path.chmod(0o644)
+    before = files(runs / "r")
+    assert _as_nobody(runs) == ["ReadOnly", "Reading", "list", "ReadOnly", "Verdict", "NoneType"]
+    segment(runs).chmod(0o600)
+    assert _as_nobody(runs)[1] == "DiskFailed"
+    (runs / "r").chmod(0o700)
+    assert _as_nobody(runs) == ["DiskFailed", "DiskFailed", "list", "ReadOnly", "DiskFailed", "DiskFailed"]
+    runs.chmod(0o700)
+    assert _as_nobody(runs)[2] == "NotARunsDirectory"
+    assert files(runs / "r") == before
+
+
+def test_a_read_only_file_system(tmp_path: Path) -> None:
+    """EROFS at the first write is told as what it is."""
+    made(tmp_path)
+
+    class Frozen(Disk):
+        def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
+            if write:
+                raise failing(30)
+            return super().open(path, write=write, create=create, new=new)
+
+    before = files(tmp_path / "r")
+    with pytest.raises(eventlog.ReadOnly):
+        eventlog.open(tmp_path, "r", disk=Frozen())
+    assert files(tmp_path / "r") == before
+
+
+def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
+    """By the time in the first line: neither the name nor the directory's own time says when a run began."""
+    for number, run in enumerate(["b", "c", "a"]):
+        eventlog.create(tmp_path, run, at=AT + timedelta(seconds=number), events=[OPENING]).close()
+    goes_on(tmp_path, "b")
+    made(tmp_path, "z")
+    segment(tmp_path, "z").write_bytes(b"rubbish")
+    made(tmp_path, "y")
+    segment(tmp_path, "y").unlink()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "Not-An-Id").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    assert eventlog.runs(tmp_path) == ["a", "c", "b", "z", "y"]
+    assert eventlog.runs(str(tmp_path)) == ["a", "c", "b", "z", "y"]
+
+
+def test_a_run_whose_beginning_cannot_be_read_is_still_listed(tmp_path: Path) -> None:
+    """A bad disk must not hide a run from the list."""
+    made(tmp_path, "a")
+    made(tmp_path, "b")
+
+    class Bad(Disk):
+        def pread(self, fd: int, size: int, offset: int) -> bytes:  # noqa: ARG002 - the verb's signature
+            raise failing(5)
+
+        def list(self, path: Path) -> list[str]:
+            if path.name == "a":
+                raise failing(5)
+            return super().list(path)
+
+    assert eventlog.runs(tmp_path, disk=Bad()) == ["b", "a"]
+    with pytest.raises(eventlog.DiskFailed):
+        eventlog.read(tmp_path, "b", disk=Bad())
+
+
+def test_a_snapshot_alone_makes_a_run(tmp_path: Path) -> None:
+    """A directory that holds any durable trace of a run is one, and its missing segment is damage."""
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "snap-41.json").write_bytes(b"{}")
+    assert eventlog.runs(tmp_path) == ["r"]
+    with pytest.raises(eventlog.LogDamaged, match="missing"):
+        eventlog.read(tmp_path, "r")

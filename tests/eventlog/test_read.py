@@ -1,0 +1,142 @@
+"""Readers: no lock, nothing created, complete lines only, and never a false alarm on a live run."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import eventlog
+from eventlog._disk import Disk
+from tests.eventlog.making import AT, OPENING, event, files, head, lines_of, made, numbers, segment
+from tests.eventlog.test_lock import child
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_live_run_is_read_up_to_its_last_save(tmp_path: Path) -> None:
+    """Audit works while the run is going: a reader sees every acknowledged line and creates nothing."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    for number in range(5):
+        saved = log.append(AT, [event(number)])
+        before = files(tmp_path / "r")
+        reading = eventlog.read(tmp_path, "r")
+        assert reading.lines[-1] == saved
+        assert (reading.torn, reading.damage, reading.closed) == (None, None, False)
+        assert files(tmp_path / "r") == before
+    log.close()
+    assert eventlog.read(tmp_path, "r").closed
+
+
+WRITE = """
+import sys, eventlog, itertools
+from datetime import datetime, UTC
+for life in itertools.count():
+    with eventlog.open(sys.argv[1], "r") as log:
+        for n in range(40):
+            log.append(datetime.now(UTC), [b'{"n":%d,"text":"%b"}' % (n, b"x" * (n * 397 % 9000))])
+    print("life", flush=True)
+"""
+
+
+def test_verify_in_a_loop_on_a_log_that_is_being_written(tmp_path: Path) -> None:
+    """A writer that saves, closes and opens again without pause is never called damaged, and lines never vanish."""
+    made(tmp_path)
+    writer = child(WRITE, tmp_path)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    seen, last, end = 0, 4, time.monotonic() + 4
+    while time.monotonic() < end:
+        verdict = eventlog.verify(tmp_path, "r")
+        assert verdict.ok, verdict.findings
+        assert verdict.seq >= last
+        seen, last = seen + (verdict.seq > last), verdict.seq
+    writer.kill()
+    writer.communicate()
+    assert seen > 5
+
+
+class Between(Disk):
+    """Does something just before the first segment is opened, that is after the head was read."""
+
+    def __init__(self, *acts: object) -> None:
+        self.acts = list(acts)
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
+        """Act, then open."""
+        if path.name.startswith("seg-") and self.acts:
+            self.acts.pop(0)()  # type: ignore[operator] # functions without arguments
+        return super().open(path, write=write, create=create, new=new)
+
+
+def test_a_log_opened_again_between_reading_its_head_and_its_lines(tmp_path: Path) -> None:
+    """The head was read as closed and lines stand behind it: the second reading tells a race from damage."""
+    made(tmp_path)
+    opened: list[eventlog.Log] = []
+
+    def writer() -> None:
+        opened.append(eventlog.open(tmp_path, "r"))
+        opened[0].append(AT, [event(9)])
+
+    assert eventlog.read(tmp_path, "r", disk=Between(writer)).lines[-1].seq == 5
+    opened[0].close()
+
+
+def test_damage_seen_differently_in_each_reading_is_seen_until_two_agree(tmp_path: Path) -> None:
+    """A race never looks the same twice; what does is damage."""
+    path = made(tmp_path)
+    whole, states = path.read_bytes(), []
+
+    def state(place: int) -> object:
+        def act() -> None:
+            states.append(place)
+            path.write_bytes(whole[:place] + b"#" + whole[place + 1 :])
+
+        return act
+
+    first, second = len(lines_of(path)[0]) + 9, len(lines_of(path)[0] + lines_of(path)[1]) + 9
+    disk = Between(state(first), state(second), state(first), lambda: path.write_bytes(whole))
+    assert eventlog.scan(tmp_path, "r", disk=disk).damage is None
+    assert states == [first, second, first]
+    disk = Between(state(first), state(second), state(second))
+    found = eventlog.scan(tmp_path, "r", disk=disk).damage
+    assert found is not None
+    assert found.expected_seq == 2
+
+
+def test_a_head_older_than_the_log_is_normal(tmp_path: Path) -> None:
+    """It is written without a sync, so a power cut leaves it behind; nothing is missing."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    old = head(tmp_path).read_bytes()
+    for number in range(3):
+        log.append(AT, [event(number)])
+    log.abandon()
+    head(tmp_path).write_bytes(old)
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_lines_longer_than_what_is_read_at_a_time(tmp_path: Path) -> None:
+    """A line of several reads, beside short ones, is one line."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    saved = [
+        log.append(AT, [event(number, size)]) for number, size in enumerate((10, 3_000_000, 10, 1_048_000, 1_100_000))
+    ]
+    log.close()
+    assert eventlog.read(tmp_path, "r").lines[2:] == saved
+
+
+def test_a_read_that_fails_is_said(tmp_path: Path) -> None:
+    """Hazard 17: EIO while reading is neither a short log nor damage."""
+
+    class Bad(Disk):
+        def pread(self, fd: int, size: int, offset: int) -> bytes:  # noqa: ARG002 - the verb's signature
+            raise OSError(5, "Input/output error")
+
+    made(tmp_path)
+    for act in (eventlog.read, eventlog.open, eventlog.verify):
+        with pytest.raises(eventlog.DiskFailed, match="Input/output error"):
+            act(tmp_path, "r", disk=Bad())
+    assert eventlog.lock_holder(tmp_path, "r") is None
+    assert segment(tmp_path).exists()
