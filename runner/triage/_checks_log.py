@@ -1,0 +1,94 @@
+"""The six checks that hold the log against the world, the recording and itself.
+
+The sums are taken from the events one by one, not from the state, so that a mistake in the fold does not confirm
+itself. Each returns why it fails, or an empty text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+import eventlog
+import replay
+import runner
+from runner.triage._evidence import Evidence, Missing
+
+
+def same_key(evidence: Evidence) -> str:
+    """The issue came under the key that the log holds for the call that filed it, in every one of its attempts."""
+    filing = {i for i, call in evidence.calls.items() if call.tool == "issue_file"}
+    marked = [e for e in evidence.events if isinstance(e, replay.AttemptMarked) and e.call in filing]
+    keys = {event.key for event in marked}
+    if not keys:
+        raise Missing("the log holds no attempt to file an issue")
+    stored = {issue.key for issue in evidence.issues}
+    return "" if stored == keys else f"the tracker holds {sorted(map(str, stored))}, the log {sorted(keys)}"
+
+
+def same_spend(evidence: Evidence) -> str:
+    """Turns, tokens and dollars of the replies are those of the recording: none paid twice, none missing."""
+    recorded, spent = runner.Recorded(evidence.task.recording).replies, evidence.state.spent
+    replies = recorded.values()
+    due = (
+        sum(purpose == "turn" for _, purpose in recorded),
+        sum(reply.usage.input_tokens for reply in replies),
+        sum(reply.usage.output_tokens for reply in replies),
+    )
+    is_ = (evidence.state.turns, spent.input_tokens, spent.output_tokens)
+    dollars = sum(reply.dollars or 0.0 for reply in replies)
+    if is_ != due:
+        return f"turns, tokens in and out are {is_}, not {due}"
+    same = math.isclose(spent.dollars, dollars, abs_tol=1e-9)
+    return "" if same else f"the replies cost ${spent.dollars:.6f}, not ${dollars:.6f}"
+
+
+def lost_accounted(evidence: Evidence) -> str:
+    """Every ask whose reply never came counts as spent by its bound, once, apart from the replies."""
+    lost: list[replay.Bound] = []
+    asked: replay.Bound | None = None
+    for event in evidence.events:
+        gone = isinstance(event, replay.RunResumed | replay.RunForked)
+        if asked is not None and (gone or (isinstance(event, replay.ModelFailed) and event.billed)):
+            lost.append(asked)
+        if gone or isinstance(event, replay.ModelFailed | replay.ReplySaved):
+            asked = None
+        elif isinstance(event, replay.ModelAsked):
+            asked = event.bound
+    due = (len(lost), sum(b.input_tokens for b in lost), sum(b.output_tokens for b in lost))
+    spent = evidence.state.spent
+    is_ = (spent.lost_asks, spent.lost_input_tokens, spent.lost_output_tokens)
+    dollars = sum(bound.dollars or 0.0 for bound in lost)
+    if asked is not None:
+        return "an ask is still without a reply"
+    if is_ != due:
+        return f"lost asks, tokens in and out are {is_}, not {due}"
+    same = math.isclose(spent.lost_dollars, dollars, abs_tol=1e-9)
+    return "" if same else f"lost asks count as ${spent.lost_dollars:.6f}, not ${dollars:.6f}"
+
+
+def settled(evidence: Evidence) -> str:
+    """Every call of every reply has exactly one result, and nothing is open."""
+    results = Counter(event.call for event in evidence.events if isinstance(event, replay.ResultRecorded))
+    wrong = {call: results[call] for call in evidence.calls if results[call] != 1}
+    if wrong or not evidence.calls:
+        return f"results by call: {wrong}" if wrong else "the log holds no call"
+    unknown = sorted(results.keys() - evidence.calls.keys())
+    if unknown or evidence.state.open:
+        return f"results of no call: {unknown}; open: {list(evidence.state.open)}"
+    return "" if evidence.state.phase == "done" else f"the run is in phase {evidence.state.phase}"
+
+
+def chain_verified(evidence: Evidence) -> str:
+    """The log's chain of sums holds from its first byte to its last, and its head agrees."""
+    verdict = eventlog.verify(evidence.runs, evidence.run)
+    if not verdict.ok or verdict.head == "missing":
+        return "; ".join(verdict.findings) or "the head is missing"
+    return ""
+
+
+def answer_names_issue(evidence: Evidence) -> str:
+    """The saved answer names the number of the issue that is in the tracker."""
+    answer, number = evidence.state.answer or "", evidence.issue.id
+    return "" if re.search(rf"#{number}\b", answer) else f"it does not name #{number}"

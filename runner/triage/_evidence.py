@@ -1,0 +1,114 @@
+"""What the checks look at: the world, and the run's log. Nothing here writes, and no one is asked what they did.
+
+Each piece is looked up when a check first asks for it. A piece that can't be had raises, and the check that asked
+fails with that reason: a world that is gone must not look like a world in order.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
+import eventlog
+import replay
+from runner.triage import _suite, _tracker_store
+from runner.triage._task import Task, files
+from runner.triage._world import World
+
+_SECONDS = 30.0
+
+
+class Missing(Exception):
+    """Something a check needs is not there; the text says what."""
+
+
+class Evidence:
+    """What is there after `run` of `task` in `world`, its log being in `runs`."""
+
+    def __init__(self, task: Task, world: World, runs: Path, run: str) -> None:
+        self.task = task
+        self.expected = task.expected
+        self.world = world
+        self.runs = runs
+        self.run = run
+
+    @cached_property
+    def issues(self) -> list[_tracker_store.Issue]:
+        """All issues in the tracker's file."""
+        return _tracker_store.issues(self.world.tracker)
+
+    @property
+    def issue(self) -> _tracker_store.Issue:
+        """The one issue. Raises `Missing` when there is none or more than one."""
+        if len(self.issues) != 1:
+            raise Missing(f"the tracker holds {len(self.issues)} issues")
+        return self.issues[0]
+
+    @cached_property
+    def before(self) -> dict[str, bytes]:
+        """The task's files as they were unpacked."""
+        return {path: place.read_bytes() for path, place in files(self.task.original)}
+
+    @cached_property
+    def after(self) -> dict[str, bytes]:
+        """The workspace's files now."""
+        return {path: place.read_bytes() for path, place in files(self.world.workspace)}
+
+    def text(self, path: str) -> str:
+        """A file of the workspace. Raises `Missing`."""
+        if path not in self.after:
+            raise Missing(f"{path} is not in the workspace")
+        return self.after[path].decode()
+
+    def suite(self, path: str = "") -> _suite.Suite:
+        """What the workspace's tests say, or those of one file."""
+        return _suite.run(self.world.workspace, path, seconds=_SECONDS)
+
+    def suite_without_patch(self, path: str) -> _suite.Suite:
+        """What the tests of one file say in a copy of the workspace whose patched module is the original one."""
+        patched = self.expected.patch.path
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch).resolve() / "workspace"
+            shutil.copytree(self.world.workspace, copy)
+            (copy / patched).write_bytes(self.before[patched])
+            return _suite.run(copy, path, seconds=_SECONDS)
+
+    def application(self, typed: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        """What the application in the workspace prints when somebody types this."""
+        with tempfile.TemporaryDirectory() as scratch:
+            return subprocess.run(  # noqa: S603 (our interpreter, the workspace's own application)
+                [sys.executable, "-m", "todo", str(Path(scratch, "list.json"))],
+                input="".join(f"{line}\n" for line in typed),
+                cwd=self.world.workspace,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+
+    @cached_property
+    def lines(self) -> list[eventlog.Line]:
+        """The run's log. Raises what `eventlog.read` raises."""
+        return eventlog.read(self.runs, self.run).lines
+
+    @cached_property
+    def events(self) -> list[replay.AnyEvent]:
+        """Every event of the log, in order."""
+        return [replay.decode(raw, seq=line.seq) for line in self.lines for raw in line.events]
+
+    @cached_property
+    def state(self) -> replay.State:
+        """What the log adds up to."""
+        return replay.load(self.lines)
+
+    @cached_property
+    def calls(self) -> dict[str, replay.ToolCall]:
+        """Every call of every saved reply, by its id."""
+        replies = [event.reply for event in self.events if isinstance(event, replay.ReplySaved)]
+        return {call.id: call for reply in replies for call in reply.calls}

@@ -1,0 +1,128 @@
+"""The triage job: a task, a directory of runs, a world, and the agent that works there.
+
+It is an application of `runner` like any other: it declares tools, starts a run or resumes the newest one of its
+task, and leaves everything that must survive to the log and the world. The command line adds words and exit statuses,
+nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import eventlog
+import replay
+import runner
+from runner.triage import _code_tools, _deaths, _issue_tools
+from runner.triage._checks import Outcome, check
+from runner.triage._task import Task
+from runner.triage._world import World
+from runner.triage.errors import NoSuchTool, WrongWorld
+
+LIMITS = runner.Limits(turns=40, dollars=2.0)
+"""What a run of the job may use unless the command says otherwise."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One task in one world. Use `Job.of`.
+
+    `approve`: `ask` a person before an issue is filed, or `off`. `die_before`, `die_after`: the tool at whose first
+    call this process kills itself, before its body or after it returned; None for neither.
+    """
+
+    task: Task
+    runs: Path
+    world: World
+    approve: Literal["ask", "off"] = "ask"
+    die_before: str | None = None
+    die_after: str | None = None
+    limits: runner.Limits = LIMITS
+
+    @classmethod
+    def of(cls, task: str, runs: str | Path, world: str | Path | None = None, **options: Any) -> Job:
+        """The job for a task's name; `world` is `<runs>.world/<task>` by default, beside the runs and not among them.
+
+        `options` are the fields from `approve` on. Raises `NoSuchTask`.
+        """
+        place = Path(world) if world is not None else Path(f"{Path(runs).resolve()}.world", task)
+        return cls(Task(task), Path(runs), World(place.absolute()), **options)
+
+    def agent(self, model: runner.Model | None = None) -> runner.Agent:
+        """The agent, playing the task's recording unless another `model` is given. Its name begins the ids of its runs.
+
+        Raises `NoSuchTool` when it is to die at a tool it does not have.
+        """
+        tools = {tool.name: tool for tool in (*_code_tools.tools(self.task), *_issue_tools.tools(self.world.path))}
+        for name, deadly in ((self.die_before, _deaths.before), (self.die_after, _deaths.after)):
+            if name is not None:
+                if name not in tools:
+                    raise NoSuchTool(name, tuple(tools))
+                tools[name] = deadly(tools[name])
+        return runner.Agent(
+            model=model if model is not None else runner.Recorded(self.task.recording),
+            tools=tuple(tools.values()),
+            instructions=self.task.instructions,
+            name=self.task.name,
+            limits=self.limits,
+            approve=self.approve,
+        )
+
+    def newest(self) -> str | None:
+        """The newest run of this task, whatever its phase, or None. Raises `eventlog.NotARunsDirectory`."""
+        ours = re.compile(re.escape(self.task.name) + r"-\d{8}-[0-9a-z]{8}")
+        return next((run for run in eventlog.runs(self.runs) if ours.fullmatch(run)), None)
+
+    async def run(
+        self,
+        *,
+        new: bool = False,
+        model: runner.Model | None = None,
+        **options: Any,
+    ) -> runner.Finished | runner.Paused:
+        """Carry on the newest run of the task, or start one if there is none, or in any case if `new`.
+
+        A new run needs a world where nobody has worked. With `new` the present one is set aside under another name if
+        need be, without it that is a `WrongWorld`. `options` are those of `runner.resume` (`accept_workspace`,
+        `on_question`, `watch`, `clock`, `grace`, `force`).
+
+        Raises at once `WorldHeld` when another process works in this world; `WrongWorld`; and what `runner.start` and
+        `runner.resume` raise.
+        """
+        with self.world.held():
+            newest = self.newest()
+            if not new or self.world.is_new(self.task):
+                return await self._carry_on(None if new else newest, model, options)
+            self.world.set_aside()
+        with self.world.held():
+            return await self._carry_on(None, model, options)
+
+    async def _carry_on(
+        self, newest: str | None, model: runner.Model | None, options: dict[str, Any]
+    ) -> runner.Finished | runner.Paused:
+        agent = self.agent(model)
+        if newest is not None:
+            self._same_world(newest)
+            return await runner.resume(newest, agent, runs=self.runs, **options)
+        self.world.lay(self.task)
+        if not self.world.is_new(self.task):
+            raise WrongWorld(str(self.world.path), "another run has worked in it")
+        options.pop("accept_workspace", None)  # nothing can have changed yet
+        return await runner.start(agent, self.task.text, runs=self.runs, workspace=self.world.workspace, **options)
+
+    def _same_world(self, run: str) -> None:
+        """Refuse to carry on a run in a world it does not work in: its files would be here and its issues there."""
+        workspace = replay.load(eventlog.read(self.runs, run).lines).workspace
+        if workspace != str(self.world.workspace.resolve()):
+            raise WrongWorld(str(self.world.path), f"run {run} works in {workspace}")
+
+    def check(self, run: str, *only: str) -> list[Outcome]:
+        """Hold the task's checks, all or those named, against the world and the log of `run`. Never raises."""
+        return check(self.task, self.world, self.runs, run, only)
+
+    def replace(self, **changes: Any) -> Job:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)

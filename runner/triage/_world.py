@@ -1,0 +1,93 @@
+"""A task's world: the directory where a run's effects land, beside its log and never inside it.
+
+It holds `workspace/`, unpacked once, `tracker.sqlite` with the tracker's other files, and the lock that keeps a
+second process out of the workspace. Whether a workspace is there is decided by its name alone: it appears complete or
+not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.triage import _files, _hold, _manners
+from runner.triage._task import Task, files
+from runner.triage.errors import WorldHeld, WrongWorld
+
+
+class World:
+    """The world at `path`, which need not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.workspace = path / "workspace"
+        self.tracker = path / "tracker.sqlite"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other process out while the block runs. The directory is made (0700) if absent.
+
+        Raises `WorldHeld`, which names the holder, at once; `WrongWorld` when there can't be a world at this path.
+        """
+        lock = self.path / "lock"
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            held = _hold.take(lock)
+        except OSError as error:
+            raise WrongWorld(str(self.path), error.strerror or str(error)) from error
+        if held is None:
+            raise WorldHeld(str(self.path), _hold.holder(lock))
+        try:
+            yield
+        finally:
+            held.release()
+
+    def lay(self, task: Task) -> None:
+        """Unpack the task's workspace unless it is there; call it while the world is held.
+
+        Raises `WrongWorld` when the world was laid out for another task.
+        """
+        card = self.path / "task"
+        if self.workspace.exists():
+            laid = card.read_text(encoding="utf-8").strip() if card.exists() else "no task of ours"
+            if laid != task.name:
+                raise WrongWorld(str(self.path), f"it was laid out for {laid}")
+            return
+        for rest in self.path.glob(".tmp-*"):
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
+        _files.replace(card, f"{task.name}\n".encode())
+        beside = Path(tempfile.mkdtemp(prefix=".tmp-workspace-", dir=self.path))
+        for path, place in files(task.original):
+            copy = beside / path
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place, copy)
+            _files.sync(copy)
+        for folder in [beside, *(place for place in beside.rglob("*") if place.is_dir())]:
+            _files.sync(folder)
+        beside.rename(self.workspace)
+        _files.sync(self.path)
+
+    def is_new(self, task: Task) -> bool:
+        """Whether nobody has worked in the workspace: it is absent, or as it was unpacked."""
+        if not self.workspace.exists():
+            return True
+        now = {path: place.read_bytes() for path, place in files(self.workspace)}
+        return now == {path: place.read_bytes() for path, place in files(task.original)}
+
+    def set_aside(self) -> Path:
+        """Give this world the first free name of `<name>.1`, `<name>.2`, …, so that a new one can be laid here.
+
+        Returns that place. Its tracker notices and ends; its manners stay here too. Call it while the world is held,
+        and hold the world again afterwards: the lock went with the old one.
+        """
+        number = 1
+        while (elsewhere := self.path.with_name(f"{self.path.name}.{number}")).exists():
+            number += 1
+        manners = _manners.read(self.path)
+        self.path.rename(elsewhere)
+        _manners.write(self.path, manners)
+        _files.sync(self.path.parent)
+        return elsewhere

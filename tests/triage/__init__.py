@@ -1,0 +1,1 @@
+"""Tests of the triage job: real workspaces, real trackers, real deaths."""

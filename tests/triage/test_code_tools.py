@@ -1,0 +1,216 @@
+"""The code tools: a patch that can tell whether it happened, and tests that are really run and really end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import runner
+from runner.triage import _code_tools, _hold, _suite
+from runner.triage._task import Task
+from tests.triage.worlds import ROOT, TASK, until
+
+
+def play(folder: Path, *calls: tuple[str, dict[str, str]], tools: Sequence[runner.Tool] = ()) -> list[str]:
+    """The results of these calls, made one after another in a run of their own."""
+    replies: list[runner.Reply] = [
+        runner.Reply(calls=(runner.ToolCall(tool=name, arguments=json.dumps(arguments)),), stop="tool_calls")
+        for name, arguments in calls
+    ]
+    model = runner.ScriptedModel([*replies, runner.Reply(text="done")])
+    agent = runner.Agent(model=model, tools=tools or _code_tools.tools(Task(TASK)))
+    (folder / "workspace").mkdir(exist_ok=True)
+    result = asyncio.run(runner.start(agent, "t", runs=folder / "runs", workspace=folder / "workspace"))
+    assert isinstance(result, runner.Finished)
+    return [one.text for message in result.state.messages for one in getattr(message, "results", ())]
+
+
+STARTS_A_SLEEPER = """
+import subprocess, sys
+def test_sleep():
+    subprocess.run([sys.executable, "-c", {sleep!r}, {file!r}])
+"""
+SLEEP = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+time.sleep(60)
+"""
+
+
+def sleeps(file: Path) -> bool:
+    """Whether the process that locked this file lives: a lock ends with its holder, even where nobody reaps it."""
+    if not file.exists():
+        return False
+    held = _hold.take(file)
+    if held is not None:
+        held.release()
+    return held is None
+
+
+def write(folder: Path, path: str, text: str) -> Path:
+    """A file of the workspace."""
+    place = folder / "workspace" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
+
+
+def test_the_most_frequent_crash_comes_first_with_its_real_traceback(tmp_path: Path) -> None:
+    """The model reads what users met, in the order in which it matters."""
+    (text,) = play(tmp_path, ("crash_list", {}))
+    crashes = json.loads(text)
+    assert [crash["id"] for crash in crashes] == ["T-101", "T-102", "T-103", "T-104"]
+    assert 'File "todo/store.py", line 49, in mark_done' in crashes[0]["traceback"]
+
+
+def test_a_file_is_read_and_without_a_path_the_files_are_listed(tmp_path: Path) -> None:
+    """Reading starts with knowing what there is."""
+    write(tmp_path, "todo/a.py", "text")
+    write(tmp_path, "todo/__pycache__/a.pyc", "")
+    assert play(tmp_path, ("code_read", {"path": "todo/a.py"}), ("code_read", {})) == ["text", "todo/a.py"]
+
+
+@pytest.mark.parametrize("path", ["absent.py", "../secret", "/etc/hostname", "todo", "bytes.bin", "link"])
+def test_what_can_not_be_read_is_a_result_the_model_can_read(tmp_path: Path, path: str) -> None:
+    """No path leads out of the workspace, and none ends the run."""
+    write(tmp_path, "todo/a.py", "")
+    (tmp_path / "workspace" / "bytes.bin").write_bytes(b"\xff\xfe")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "workspace" / "link").symlink_to(tmp_path / "secret")
+    for tool, more in (("code_read", {}), ("code_patch", {"old": "a", "new": "b"}), ("test_run", {})):
+        (text,) = play(tmp_path, (tool, {"path": path, **more}))
+        assert "can't be read" in text
+
+
+def test_lines_are_found_with_their_places(tmp_path: Path) -> None:
+    """At most a hundred, and none of a huge file."""
+    write(tmp_path, "a.py", "x = 1\n  find(x)\n")
+    write(tmp_path, "huge.txt", "find me\n" * 30_000)
+    assert play(tmp_path, ("code_search", {"text": "find"}), ("code_search", {"text": "absent"})) == [
+        "a.py:2: find(x)",
+        "no line contains it",
+    ]
+    write(tmp_path, "many.txt", "find\n" * 200)
+    assert play(tmp_path, ("code_search", {"text": "find"}))[0].count("\n") == 99
+
+
+def test_a_patch_replaces_the_one_place(tmp_path: Path) -> None:
+    """And nothing else in the file."""
+    place = write(tmp_path, "a.py", "one\ntwo\n")
+    assert play(tmp_path, ("code_patch", {"path": "a.py", "old": "two", "new": "three"})) == ["a.py is patched"]
+    assert place.read_text() == "one\nthree\n"
+
+
+@pytest.mark.parametrize(("text", "old", "new"), [("b", "a", "c"), ("a a", "a", "c"), ("a", "", "c"), ("a", "a", "a")])
+def test_a_patch_without_one_place_changes_nothing(tmp_path: Path, text: str, old: str, new: str) -> None:
+    """Absent, twice, empty or the same: the model is told, and nothing was done for certain."""
+    place = write(tmp_path, "a.py", text)
+    (said,) = play(tmp_path, ("code_patch", {"path": "a.py", "old": old, "new": new}))
+    assert "was not changed" in said
+    assert place.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "answer"),
+    [
+        ("x old y", "old", "new", runner.Missing),
+        ("x new y", "old", "new", runner.Found),
+        ("x y", "old", "new", runner.Unsure),
+        ("old new", "old", "new", runner.Unsure),
+        ("call()", "call()", "call()\nmore()", runner.Missing),
+        ("call()\nmore()", "call()", "call()\nmore()", runner.Found),
+        ("call()\nmore()", "call()\nmore()", "call()", runner.Missing),
+        ("call()", "call()\nmore()", "call()", runner.Found),
+        ("x old y", "old", "", runner.Missing),
+        ("x  y", "old", "", runner.Unsure),
+        (None, "old", "new", runner.Missing),
+    ],
+)
+def test_the_lookup_reads_the_file(tmp_path: Path, text: str | None, old: str, new: str, answer: type) -> None:
+    """One text may contain the other: an insertion's old text still stands in the patched file."""
+    if text is not None:
+        write(tmp_path, "a.py", text)
+    answers: list[object] = []
+
+    @runner.tool(effect="reads")
+    def look(path: str, old: str, new: str, call: runner.Call) -> str:  # noqa: ARG001 (the lookup reads them from the call)
+        """Ask the lookup."""
+        answers.append(_code_tools.find_patch(call))
+        return ""
+
+    play(tmp_path, ("look", {"path": "a.py", "old": old, "new": new}), tools=[look])
+    assert isinstance(answers[0], answer)
+
+
+def test_a_test_is_written_among_the_tests_only(tmp_path: Path) -> None:
+    """A tool that may be repeated freely must not be a way to overwrite the code."""
+    good, *bad = play(
+        tmp_path,
+        ("test_write", {"path": "tests/test_a.py", "text": "def test_a(): pass\n"}),
+        ("test_write", {"path": "todo/store.py", "text": ""}),
+        ("test_write", {"path": "tests/helper.py", "text": ""}),
+        ("test_write", {"path": "tests/../../test_a.py", "text": ""}),
+    )
+    assert good == "tests/test_a.py is written"
+    assert all("was not written" in text or "not a path inside" in text for text in bad)
+    assert [place.name for place in tmp_path.rglob("*.py")] == ["test_a.py"]
+
+
+def test_tests_are_really_run_and_leave_nothing_behind(tmp_path: Path) -> None:
+    """A red and a green file, and no cache or compiled module beside them."""
+    write(tmp_path, "tests/test_red.py", "def test_red():\n    assert 1 == 2\n")
+    write(tmp_path, "tests/test_green.py", "def test_green():\n    assert True\n")
+    red, green = map(json.loads, play(tmp_path, ("test_run", {}), ("test_run", {"path": "tests/test_green.py"})))
+    assert (red["passed"], red["status"], green["passed"], green["status"]) == (False, 1, True, 0)
+    assert "assert 1 == 2" in red["output"]
+    assert green["output"].endswith("1 passed")
+    assert sorted(p.name for p in (tmp_path / "workspace").rglob("*")) == ["test_green.py", "test_red.py", "tests"]
+
+
+def test_the_developers_environment_does_not_reach_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option, a plugin or a coverage measurement of ours would change what the model sees."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only")
+    monkeypatch.setenv("COVERAGE_PROCESS_START", "x")
+    text = "import os\ndef test_env():\n    assert not [n for n in os.environ if n.startswith('COV')]\n"
+    write(tmp_path, "test_env.py", text)
+    assert _suite.run(tmp_path / "workspace").output.endswith("1 passed")
+
+
+def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
+    """A model writes the tests, so they may loop and start programs; neither outlives the time they have."""
+    sleeper = tmp_path / "sleeper"
+    write(tmp_path, "test_loop.py", STARTS_A_SLEEPER.format(sleep=SLEEP, file=str(sleeper)))
+    begun = time.monotonic()
+    suite = _suite.run(tmp_path / "workspace", seconds=1.5)
+    assert (suite.passed, time.monotonic() - begun < 10) == (False, True)
+    assert "out of time" in suite.output
+    assert sleeper.exists()
+    until(lambda: not sleeps(sleeper))
+
+
+def test_much_output_is_cut_at_its_beginning(tmp_path: Path) -> None:
+    """The end says what failed; the log must not hold a megabyte of the rest."""
+    write(tmp_path, "test_loud.py", "def test_loud():\n    print('x' * 50_000)\n    assert False\n")
+    output = _suite.run(tmp_path / "workspace").output
+    assert output.startswith("[the beginning is cut off]")
+    assert len(output) < 5_000
+
+
+def test_the_tests_die_with_whoever_started_them(tmp_path: Path) -> None:
+    """A SIGKILL of the agent must not leave a test run that writes into the workspace of its next life."""
+    sleeper = tmp_path / "sleeper"
+    write(tmp_path, "test_sleep.py", STARTS_A_SLEEPER.format(sleep=SLEEP, file=str(sleeper)))
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from runner.triage import _suite; "
+    code += "_suite.run(Path(sys.argv[2]))"
+    with subprocess.Popen([sys.executable, "-c", code, str(ROOT), str(tmp_path / "workspace")]) as starter:
+        until(lambda: sleeps(sleeper))
+        starter.kill()
+    until(lambda: not sleeps(sleeper))

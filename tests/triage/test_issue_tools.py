@@ -1,0 +1,255 @@
+"""The issue tools: what each answer of the tracker proves, and a declaration that tells the truth about the service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import replay
+import runner
+from runner import triage
+from runner.triage import _issue_tools, _tracker_start
+from runner.triage._tracker_store import issues
+from tests.triage.worlds import Quick
+
+DRAFT = {"cause": "c", "title": "t", "body": "b"}
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def play(folder: Path, *calls: tuple[str, dict[str, str]]) -> tuple[replay.State, list[replay.AnyEvent]]:
+    """A run that makes these calls one after another in the world at `folder`/world, and its events."""
+    world = folder / "world"
+    world.mkdir(exist_ok=True)
+    model = runner.ScriptedModel([*(runner.calls(call) for call in calls), "done"])
+    agent = runner.Agent(model=model, tools=_issue_tools.tools(world), approve="off")
+    result = await runner.start(agent, "t", runs=folder / "runs", clock=Quick())
+    lines = eventlog.read(folder / "runs", result.run).lines
+    return result.state, [replay.decode(raw) for line in lines for raw in line.events]
+
+
+def answering(status: str, headers: str = "") -> Serve:
+    """A server that says this to every request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 {status}\r\n{headers}content-length: 2\r\nconnection: close\r\n\r\n{{}}".encode())
+        await writer.drain()
+
+    return serve
+
+
+async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+    """A server that reads the request and closes the connection."""
+    await reader.readuntil(b"\r\n\r\n")
+
+
+async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A server whose machine resets the connection."""
+    await reader.readuntil(b"\r\n\r\n")
+    raw: socket.socket = writer.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+async def breaking_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A server that dies in the middle of its answer."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b'HTTP/1.1 201 Created\r\ncontent-length: 90\r\n\r\n{"id"')
+    await writer.drain()
+
+
+async def babbling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A server that answers success with something that is no JSON."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok")
+    await writer.drain()
+
+
+def first_attempt(folder: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve | None) -> replay.AttemptEnded:
+    """How the first attempt to file ends at a server like this; None: nobody listens there."""
+
+    async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if serve is not None:
+            await serve(reader, writer)
+        writer.close()
+
+    async def played() -> list[replay.AnyEvent]:
+        server = await asyncio.start_server(closing, "127.0.0.1", 0)
+        there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        if serve is None:
+            server.close()
+            await server.wait_closed()
+
+        async def url(_: Path) -> str:
+            return there
+
+        monkeypatch.setattr(_tracker_start, "url", url)
+        try:
+            return (await play(folder, ("issue_file", DRAFT)))[1]
+        finally:
+            server.close()
+
+    events = asyncio.run(played())
+    return next(event for event in events if isinstance(event, replay.AttemptEnded))
+
+
+@pytest.mark.parametrize(
+    ("serve", "did", "retry_after"),
+    [
+        (None, "nothing", 1.0),
+        (silent, "unknown", None),
+        (resetting, "unknown", None),
+        (breaking_off, "unknown", None),
+        (babbling, "unknown", None),
+        (answering("409 Conflict", "retry-after: 2\r\n"), "nothing", 2.0),
+        (answering("429 Too Many Requests"), "nothing", 1.0),
+        (answering("425 Too Early", "retry-after: soon\r\n"), "nothing", 1.0),
+        (answering("503 Service Unavailable", "retry-after: 7\r\n"), "unknown", 7.0),
+        (answering("500 Internal Server Error"), "unknown", None),
+        (answering("408 Request Timeout"), "unknown", None),
+        (answering("422 Unprocessable Content"), "unknown", None),
+    ],
+    ids=["refused", "silent", "reset", "half", "babble", "409", "429", "425", "503", "500", "408", "422"],
+)
+def test_an_answer_means_what_it_proves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve | None, did: str, retry_after: float | None
+) -> None:
+    """Only what was certainly not carried out is a no; all else stays open (facts, section 1)."""
+    ended = first_attempt(tmp_path, monkeypatch, serve)
+    assert (ended.did, ended.retry_after) == (did, retry_after)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415])
+def test_a_refusal_is_final(status: int) -> None:
+    """The service read the request and did not do it; asking again would get the same answer."""
+    meaning = _issue_tools.meaning(status, None, "no")
+    assert isinstance(meaning, runner.ToolFailed)
+    assert meaning.retry_after is None
+
+
+def test_an_attempt_that_failed_before_it_was_sent_is_made_again_under_the_same_key(tmp_path: Path) -> None:
+    """A tracker that was gone is started again; the second attempt carries the first one's key."""
+    real = _tracker_start.url
+    asked: list[Path] = []
+
+    async def gone_once(world: Path) -> str:
+        asked.append(world)
+        return "http://127.0.0.1:9" if len(asked) == 1 else await real(world)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_tracker_start, "url", gone_once)
+        state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
+    marked = [event for event in events if isinstance(event, replay.AttemptMarked)]
+    assert [event.n for event in marked] == [1, 2]
+    assert {event.key for event in marked} == {issue.key for issue in issues(tmp_path / "world" / "tracker.sqlite")}
+    assert state.answer == "done"
+
+
+def test_a_tracker_that_can_not_be_started_did_nothing_for_certain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was sent, so the call has failed and is not left open for a person."""
+
+    async def down(world: Path) -> str:
+        raise triage.TrackerDown(str(world), 20.0)
+
+    monkeypatch.setattr(_tracker_start, "url", down)
+    state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
+    assert {event.did for event in events if isinstance(event, replay.AttemptEnded)} == {"nothing"}
+    assert state.phase == "done"
+
+
+def test_an_issue_is_filed_found_and_not_filed_again(tmp_path: Path) -> None:
+    """The second filing of a cause is refused with the first one's number, whatever its words."""
+    again = DRAFT | {"title": "other words"}
+    state, events = asyncio.run(
+        play(
+            tmp_path,
+            ("issue_search", {"text": "t"}),
+            ("issue_file", DRAFT),
+            ("issue_search", {"text": "T"}),
+            ("issue_file", again),
+        )
+    )
+    results = [event for event in events if isinstance(event, replay.ResultRecorded)]
+    assert [json.loads(result.text) for result in results[:3]] == [
+        [],
+        {"issue": 1, "cause": "c"},
+        [{"issue": 1, "cause": "c", "title": "t"}],
+    ]
+    assert (results[3].how, results[3].first) == ("refused", "2.0")
+    assert len(issues(tmp_path / "world" / "tracker.sqlite")) == 1
+    assert state.answer == "done"
+
+
+@pytest.mark.parametrize(
+    ("manners", "effect", "remembers"),
+    [
+        (triage.Manners(), "keyed", 86_400.0),
+        (triage.Manners(key_ttl=60), "keyed", 60.0),
+        (triage.Manners(key_ttl=30), "once", None),
+        (triage.Manners(ignore_keys=True), "once", None),
+        (triage.Manners(lookup_down=True), "keyed", 86_400.0),
+    ],
+)
+def test_the_effect_is_what_the_service_promises(
+    tmp_path: Path, manners: triage.Manners, effect: str, remembers: float | None
+) -> None:
+    """To call a tool keyed whose service ignores keys, or forgets them before an attempt ends, files an issue twice."""
+    triage.set_manners(tmp_path, manners)
+    tool = {tool.name: tool for tool in _issue_tools.tools(tmp_path)}["issue_file"]
+    assert (tool.effect, tool.remembers) == (effect, remembers)
+
+
+def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is_repeated(tmp_path: Path) -> None:
+    """The second rung: the issue is found by the key in its row, and there is one of it."""
+    world = tmp_path / "world"
+    triage.set_manners(world, triage.Manners(ignore_keys=True, delay=60))
+
+    async def lose_the_reply() -> tuple[replay.State, list[replay.AnyEvent]]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_issue_tools, "TIMEOUT", 2.5)
+            return await play(tmp_path, ("issue_file", DRAFT))
+
+    state, events = asyncio.run(lose_the_reply())
+    assert [event.how for event in events if isinstance(event, replay.ResultRecorded)] == ["found"]
+    assert len(issues(world / "tracker.sqlite")) == 1
+    assert not state.open
+
+
+def test_a_request_that_such_a_tracker_never_got_is_made_again_once_it_must_have_landed(tmp_path: Path) -> None:
+    """Missing is believed only after the time in which it could still have arrived; then it is filed, once."""
+    world = tmp_path / "world"
+    triage.set_manners(world, triage.Manners(ignore_keys=True))
+    real = _tracker_start.url
+    asked: list[Path] = []
+
+    async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent(reader, writer)
+        writer.close()
+
+    async def played() -> list[replay.AnyEvent]:
+        server = await asyncio.start_server(closing, "127.0.0.1", 0)
+        deaf = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+        async def deaf_once(world: Path) -> str:
+            asked.append(world)
+            return deaf if len(asked) == 1 else await real(world)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_tracker_start, "url", deaf_once)
+            try:
+                return (await play(tmp_path, ("issue_file", DRAFT)))[1]
+            finally:
+                server.close()
+
+    events = asyncio.run(played())
+    assert [e.why for e in events if isinstance(e, replay.WaitUntil)] == ["lands"]
+    assert [e.how for e in events if isinstance(e, replay.ResultRecorded)] == ["ran"]
+    assert len(issues(world / "tracker.sqlite")) == 1

@@ -1,0 +1,229 @@
+"""The job as a user runs it: started, asked, held, carried on, and started anew."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import replay
+import runner
+from runner import triage
+from runner.triage._tracker_store import issues
+from tests.triage import recrash, rerecord
+from tests.triage.worlds import ROOT, TASK, TOOLS, Done, Quick, run_apart, tracker_pid
+
+
+def replies() -> list[replay.Reply]:
+    """What the recorded model says, turn by turn."""
+    return list(runner.Recorded(triage.Task(TASK).recording).replies.values())
+
+
+def test_the_recording_is_up_to_date(tmp_path: Path) -> None:
+    """Written afresh with today's instructions and tools it is the same file, byte by byte."""
+    fresh = tmp_path / "recording.jsonl"
+    fresh.touch()
+    asyncio.run(rerecord.rerecord(TASK, fresh))
+    assert fresh.read_bytes() == triage.Task(TASK).recording.read_bytes(), "run python tests/triage/rerecord.py"
+
+
+def test_the_tracebacks_are_the_applications_own() -> None:
+    """Crashed again today, the same files, lines and functions appear; only an interpreter's words vary."""
+
+    def places(traceback: str) -> list[str]:
+        lines = [line.strip() for line in traceback.split("\n")]
+        return [*(line for line in lines if line.startswith('File "todo/')), lines[-2].partition(":")[0]]
+
+    shipped = {crash.id: places(crash.traceback) for crash in triage.Task(TASK).crashes()}
+    assert shipped == {report.id: places(recrash.crash(report)["traceback"]) for report in recrash.REPORTS}
+
+
+def test_the_recorded_conversation_is_worth_killing() -> None:
+    """At least twelve turns, every tool, reads side by side, and the patch first and alone at turn 8."""
+    called = [[call.tool for call in reply.calls] for reply in replies()]
+    assert len(called) >= 12
+    assert {tool for turn in called for tool in turn} == set(TOOLS)
+    assert [turn for turn, tools in enumerate(called, 1) if "code_patch" in tools] == [8]
+    assert called[7] == ["code_patch"]
+    assert any(len(tools) >= 3 for tools in called)
+
+
+def test_the_suite_is_green_before_anyone_begins(tmp_path: Path) -> None:
+    """The bug is real and no test covers it: otherwise there would be nothing to triage."""
+    job = triage.Job.of(TASK, tmp_path / "runs")
+    with job.world.held():
+        job.world.lay(job.task)
+    assert not {"suite-green", "no-leftovers"} & Done(job, "none").failed("suite-green", "no-leftovers").keys()
+
+
+def test_a_finished_job_gives_its_answer_and_asks_no_model(finished: Done) -> None:
+    """A second command after the work is done costs nothing and changes nothing."""
+    log = (finished.job.runs / finished.run / "seg-000001.jsonl").read_bytes()
+    result = asyncio.run(finished.job.run(model=runner.ScriptedModel([])))
+    assert isinstance(result, runner.Finished)
+    assert "#1" in result.answer
+    assert (finished.job.runs / finished.run / "seg-000001.jsonl").read_bytes() == log
+
+
+def test_reads_of_one_reply_are_saved_together(finished: Done) -> None:
+    """A wave is one line of results, so its flushes do not grow with its calls."""
+    lines = eventlog.read(finished.job.runs, finished.run).lines
+    events = [[replay.decode(raw) for raw in line.events] for line in lines]
+    results = [[e.call for e in line if isinstance(e, replay.ResultRecorded)] for line in events]
+    assert ["3.0", "3.1", "3.2", "3.3"] in results
+
+
+def test_an_approval_is_asked_and_answered_from_elsewhere(tmp_path: Path) -> None:
+    """Without a person at hand the run parks; the issue is filed only after the yes, and no resume is counted."""
+    job = triage.Job.of(TASK, tmp_path / "runs")
+    paused = asyncio.run(job.run())
+    assert isinstance(paused, runner.Paused)
+    (question,) = paused.questions
+    assert (question.tool, issues(job.world.tracker)) == ("issue_file", [])
+    assert isinstance(asyncio.run(job.run()), runner.Paused)
+    runner.approve(paused.run, question.id, "ada", runs=job.runs)
+    result = asyncio.run(job.run())
+    assert isinstance(result, runner.Finished)
+    assert result.state.resumes == 0
+    assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled") == {}
+
+
+def test_a_refusal_files_nothing_and_the_checks_say_so(tmp_path: Path) -> None:
+    """The checks look at the world: an answer that claims an issue is not one."""
+    job = triage.Job.of(TASK, tmp_path / "runs")
+    paused = asyncio.run(job.run())
+    assert isinstance(paused, runner.Paused)
+    runner.refuse(paused.run, paused.questions[0].id, "ada", "not now", runs=job.runs)
+    result = asyncio.run(job.run())
+    assert issues(job.world.tracker) == []
+    assert {"one-issue", "answer-names-issue"} <= Done(job, result.run).failed("one-issue", "answer-names-issue").keys()
+
+
+def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path) -> None:
+    """The agent lives, the service dies: it is started again, and a repeat under the same key is harmless."""
+    job = triage.Job.of(TASK, tmp_path / "runs", approve="off")
+    killed: list[int] = []
+
+    def watch(_: replay.State, events: Sequence[replay.Event]) -> None:
+        if any(isinstance(event, replay.AttemptMarked) for event in events):
+            pid = tracker_pid(job.world.path)
+            if pid is not None and pid not in killed:
+                killed.append(pid)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    result = asyncio.run(job.run(watch=watch, clock=Quick()))
+    assert len(killed) >= 3
+    assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled", "answer-names-issue") == {}
+
+
+def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
+    """Two agents in one workspace would undo each other's patches; the first one's process is named."""
+    job = triage.Job.of(TASK, tmp_path / "runs")
+    with job.world.held():
+        second = run_apart(tmp_path / "runs")
+    assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.stderr
+    assert eventlog.runs(job.runs) == []
+
+
+def test_a_foreign_edit_of_a_patched_file_stops_the_run_until_somebody_vouches(tmp_path: Path) -> None:
+    """Whatever the model believes about that file is no longer so; a file it never wrote is nobody's concern."""
+    assert run_apart(tmp_path / "runs", approve="off", die_before="issue_file").returncode == -signal.SIGKILL
+    job = triage.Job.of(TASK, tmp_path / "runs", approve="off")
+    (job.world.workspace / "README.md").write_text("edited")
+    patched = job.world.workspace / "todo" / "store.py"
+    patched.write_text(patched.read_text() + "# looked at\n")
+    with pytest.raises(runner.WorkspaceChanged, match="todo/store[.]py") as caught:
+        asyncio.run(job.run())
+    assert "README" not in str(caught.value)
+    result = asyncio.run(job.run(accept_workspace="ada", model=runner.ScriptedModel(replies())))
+    assert isinstance(result, runner.Finished)
+
+
+def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> None:
+    """A limit is of the run, not of the process."""
+    job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=3))
+    run = _stopped(job, new=False)
+    assert _stopped(job, new=False) == run
+    assert _stopped(job.replace(limits=runner.Limits(turns=4)), new=False) == run
+    assert replay.load(eventlog.read(job.runs, run).lines).turns == 4
+
+
+def test_a_new_run_gets_a_new_world_and_keeps_the_old_one(tmp_path: Path) -> None:
+    """Its model would meet a patched workspace otherwise, and file an issue beside the earlier run's."""
+    job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=8))
+    first, second = (_stopped(job, new=new) for new in (False, True))
+    assert first != second
+    assert job.newest() == second
+    for world in (job.world, triage.World(job.world.path.with_name(f"{TASK}.1"))):
+        assert Done(job.replace(world=world), second).failed("patched-once", "no-leftovers") == {}
+
+
+def _stopped(job: triage.Job, *, new: bool) -> str:
+    """The run that its limit stopped."""
+    with pytest.raises(runner.TurnLimit) as caught:
+        asyncio.run(job.run(new=new))
+    return caught.value.run
+
+
+def test_without_new_a_used_world_is_refused(tmp_path: Path, finished: Done) -> None:
+    """The log is gone and the world is not: carrying on from nowhere would repeat what was done there."""
+    done = finished.copy(tmp_path)
+    job = triage.Job.of(TASK, tmp_path / "other-runs", done.job.world.path)
+    with pytest.raises(triage.WrongWorld, match="another run has worked in it") as caught:
+        asyncio.run(job.run())
+    assert "--new" in caught.value.hint
+    assert eventlog.runs(job.runs) == []
+
+
+def test_a_run_is_not_carried_on_in_another_world(finished: Done, tmp_path: Path) -> None:
+    """Its files are there and its issues would be here."""
+    job = triage.Job.of(TASK, finished.job.runs, tmp_path / "elsewhere")
+    with pytest.raises(triage.WrongWorld, match=f"run {finished.run} works in"):
+        asyncio.run(job.run())
+
+
+def test_runs_of_other_agents_are_not_taken_for_ours(tmp_path: Path) -> None:
+    """A directory of runs may hold anybody's."""
+    agent = runner.Agent(model=runner.ScriptedModel(["done"]), name="m1-done")
+    asyncio.run(runner.start(agent, "t", runs=tmp_path))
+    asyncio.run(runner.start(agent, "t", runs=tmp_path, run=f"{TASK}-mine"))
+    assert triage.Job.of(TASK, tmp_path).newest() is None
+
+
+def test_an_unknown_task_and_an_unknown_tool_are_named_with_those_there_are(tmp_path: Path) -> None:
+    """Before anything is made on disk."""
+    with pytest.raises(triage.NoSuchTask, match="no task 'm2'") as caught:
+        triage.Job.of("m2", tmp_path / "runs")
+    assert TASK in caught.value.hint
+    with pytest.raises(triage.NoSuchTool, match="no tool 'code_patsh'") as other:
+        asyncio.run(triage.Job.of(TASK, tmp_path / "runs", die_after="code_patsh").run())
+    assert "code_patch" in other.value.hint
+    assert eventlog.runs(tmp_path / "runs") == []
+
+
+def test_a_damaged_log_is_said_to_be_damaged(finished: Done, tmp_path: Path) -> None:
+    """A job that started afresh beside a damaged run would do everything twice."""
+    done = finished.copy(tmp_path)
+    segment = done.job.runs / done.run / "seg-000001.jsonl"
+    data = bytearray(segment.read_bytes())
+    data[2000] ^= 1
+    segment.write_bytes(data)
+    with pytest.raises(eventlog.LogDamaged):
+        asyncio.run(done.job.run())
+
+
+def test_the_library_alone_does_not_load_the_trackers_dependencies() -> None:
+    """They are an extra: importing runner must work without them."""
+    code = "import json, sys, runner; print(json.dumps(sorted({'httpx', 'starlette', 'uvicorn'} & set(sys.modules))))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == []

@@ -1,0 +1,107 @@
+"""Killed by SIGKILL around every tool, the job ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import replay
+import runner
+from runner import triage
+from runner.triage._tracker_store import issues
+from tests.triage.worlds import TASK, TOOLS, Done, Quick, finish, run_apart
+
+
+def die(runs: Path, **options: str) -> replay.State:
+    """Let the job die in a process of its own; the state its log tells afterwards."""
+    died = run_apart(runs, approve="off", **options)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    return replay.load(eventlog.read(runs, eventlog.runs(runs)[0]).lines)
+
+
+def results(done: Done, tool: str) -> list[str]:
+    """How the calls of a tool came to their results."""
+    events = [replay.decode(raw) for line in eventlog.read(done.job.runs, done.run).lines for raw in line.events]
+    called = {c.id for e in events if isinstance(e, replay.ReplySaved) for c in e.reply.calls if c.tool == tool}
+    return [e.how for e in events if isinstance(e, replay.ResultRecorded) and e.call in called]
+
+
+READS = ("crash_list", "code_read", "code_search", "issue_search")
+CHANGES = ("test_run", "test_write", "code_patch", "issue_file")
+
+
+@pytest.mark.parametrize("tools", [READS, CHANGES], ids=["reads", "changes"])
+def test_killed_before_and_after_each_tool_every_check_passes(tmp_path: Path, tools: tuple[str, ...]) -> None:
+    """For each tool once before its body, and on the resume as soon as it has returned: eight deaths in one run."""
+    runs = tmp_path / "runs"
+    for tool in tools:
+        before = die(runs, die_before=tool)
+        after = die(runs, die_after=tool)
+        assert before.phase == after.phase == "tools"
+        assert any(call.call.tool == tool and call.open for call in after.calls)
+    done = finish(runs)
+    assert done.failed() == {}
+    assert replay.load(eventlog.read(runs, done.run).lines).resumes == 2 * len(tools)
+    assert {tool: results(done, tool)[0] for tool in tools} == {
+        tool: "found" if tool == "code_patch" else "ran" for tool in tools
+    }
+
+
+def test_the_tools_that_are_killed_are_all_there_are() -> None:
+    """A tool that is added must be killed too."""
+    assert sorted(READS + CHANGES) == sorted(TOOLS)
+
+
+def test_killed_after_the_patch_the_second_rung_finds_it(tmp_path: Path) -> None:
+    """Spec row 30: it dies at turn 8 with the patch's marker in the log, and the workspace says that it happened."""
+    runs = tmp_path / "runs"
+    state = die(runs, die_after="code_patch")
+    (call,) = state.calls
+    assert (state.phase, state.turns, state.open) == ("tools", 8, ("8.0",))
+    assert (call.call.tool, call.attempts[0].key) == ("code_patch", runner.key(state.run, "8.0"))
+    done = finish(runs)
+    assert results(done, "code_patch") == ["found"]
+    assert done.failed("patched-once", "same-spend", "settled") == {}
+
+
+def test_killed_after_the_filing_with_a_tracker_that_ignores_keys(tmp_path: Path) -> None:
+    """Nothing is resent to a service that forgets: it is asked, and it has the issue."""
+    runs = tmp_path / "runs"
+    job = triage.Job.of(TASK, runs, approve="off")
+    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True))
+    die(runs, die_after="issue_file")
+    result = asyncio.run(job.run(clock=Quick()))
+    done = Done(job, result.run)
+    assert results(done, "issue_file") == ["found"]
+    assert done.failed("one-issue", "same-key", "settled", "answer-names-issue") == {}
+
+
+def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(tmp_path: Path) -> None:
+    """The third rung, and the only place where anyone is asked with approvals off."""
+    runs = tmp_path / "runs"
+    job = triage.Job.of(TASK, runs, approve="off")
+    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True, lookup_down=True))
+    die(runs, die_after="issue_file")
+    paused = asyncio.run(job.run(clock=Quick()))
+    assert isinstance(paused, runner.Paused)
+    (question,) = paused.questions
+    assert (question.kind, question.tool) == ("settle", "issue_file")
+    runner.settle(paused.run, question.id, "ada", "done", found='{"issue": 1}', runs=runs)
+    result = asyncio.run(job.run())
+    assert Done(job, result.run).failed("one-issue", "same-key", "settled", "answer-names-issue") == {}
+
+
+def test_keys_that_were_ignored_only_after_the_marker_are_not_trusted(tmp_path: Path) -> None:
+    """The marker says keyed and today's tool says once: resending might file it twice, so a person decides."""
+    runs = tmp_path / "runs"
+    die(runs, die_after="issue_file")
+    job = triage.Job.of(TASK, runs, approve="off")
+    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True))
+    paused = asyncio.run(job.run(clock=Quick()))
+    assert isinstance(paused, runner.Paused)
+    assert paused.questions[0].kind == "settle"
+    assert len(issues(job.world.tracker)) == 1

@@ -1,0 +1,205 @@
+"""The tracker's process: one for a world, found again, started again, gone when nobody needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+import msgspec
+import pytest
+
+from runner import triage
+from runner.triage import _hold, _tracker_process, _tracker_start
+from runner.triage._tracker_store import issues
+from tests.triage.worlds import tracker_pid, until
+
+T = TypeVar("T")
+DRAFT = {"cause": "c", "title": "t", "body": "b"}
+
+
+def ended(world: Path) -> bool:
+    """Whether no process is this world's tracker: the lock ends with its holder, even where nobody reaps it."""
+    held = _hold.take(world / "tracker.lock")
+    if held is not None:
+        held.release()
+    return held is not None
+
+
+def ask(world: Path, question: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
+    """Put a question to the world's tracker, started if need be."""
+
+    async def asked() -> T:
+        async with _tracker_start.client(await triage.tracker(world), timeout=10) as client:
+            return await question(client)
+
+    return asyncio.run(asked())
+
+
+def file(world: Path) -> httpx.Response:
+    """File an issue under key k."""
+    return ask(world, lambda client: client.post("/issues", json=DRAFT, headers={"Idempotency-Key": "k"}))
+
+
+def test_starters_at_once_end_up_with_one_tracker(tmp_path: Path) -> None:
+    """Two trackers on one file would have two ideas of what is in flight."""
+
+    async def at_once() -> list[str]:
+        return await asyncio.gather(*(triage.tracker(tmp_path) for _ in range(4)))
+
+    assert len(set(asyncio.run(at_once()))) == 1
+
+
+def test_a_running_tracker_is_found_again(tmp_path: Path) -> None:
+    """The address is kept in the world, so the next life of a run talks to the same process."""
+    asyncio.run(triage.tracker(tmp_path))
+    first = tracker_pid(tmp_path)
+    asyncio.run(triage.tracker(tmp_path))
+    assert tracker_pid(tmp_path) == first
+
+
+def test_it_listens_on_this_machine_alone(tmp_path: Path) -> None:
+    """A tracker for a demonstration is nobody else's business."""
+    assert asyncio.run(triage.tracker(tmp_path)).startswith("http://127.0.0.1:")
+
+
+def test_it_lives_in_a_session_of_its_own(tmp_path: Path) -> None:
+    """A signal to the agent's group, or the end of its terminal, must not reach it."""
+    asyncio.run(triage.tracker(tmp_path))
+    pid = tracker_pid(tmp_path)
+    assert pid is not None
+    assert os.getsid(pid) == pid
+
+
+def test_killed_between_commit_and_reply_it_gives_the_repeat_the_first_ones_issue(tmp_path: Path) -> None:
+    """The moment that keys exist for: the client knows nothing, the file knows all."""
+    triage.set_manners(tmp_path, triage.Manners(delay=30))
+    lost: list[BaseException] = []
+
+    def first() -> None:
+        try:
+            file(tmp_path)
+        except httpx.HTTPError as error:
+            lost.append(error)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    until(lambda: bool(issues(tmp_path / "tracker.sqlite")))
+    pid = tracker_pid(tmp_path)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    thread.join(20)
+    assert isinstance(lost[0], httpx.TransportError)
+    triage.set_manners(tmp_path, triage.Manners())
+    assert (file(tmp_path).status_code, len(issues(tmp_path / "tracker.sqlite"))) == (200, 1)
+
+
+def test_a_running_tracker_obeys_changed_manners(tmp_path: Path) -> None:
+    """Nobody has to restart it to make it behave badly."""
+    assert file(tmp_path).status_code == 201
+    pid = tracker_pid(tmp_path)
+    triage.set_manners(tmp_path, triage.Manners(ignore_keys=True))
+    assert file(tmp_path).status_code == 201
+    assert tracker_pid(tmp_path) == pid
+
+
+def test_a_stranger_on_its_port_is_not_taken_for_it(tmp_path: Path) -> None:
+    """A port is given to someone else after its process died: only the token tells."""
+
+    async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{"token":"other"}')
+        await writer.drain()
+        writer.close()
+
+    async def found() -> tuple[str, str]:
+        server = await asyncio.start_server(stranger, "127.0.0.1", 0)
+        there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        address = _tracker_process.Address(there, 1, "ours")
+        (tmp_path / "tracker.address").write_bytes(msgspec.json.encode(address))
+        async with server:
+            return there, await triage.tracker(tmp_path)
+
+    there, ours = asyncio.run(found())
+    assert there != ours
+
+
+def test_it_ends_when_its_world_is_gone(tmp_path: Path) -> None:
+    """A tracker whose file was deleted would answer from memory that nobody can check."""
+    world = tmp_path / "world"
+    world.mkdir()
+    asyncio.run(triage.tracker(world))
+    elsewhere = world.rename(tmp_path / "elsewhere")
+    assert not ended(elsewhere)
+    until(lambda: ended(elsewhere))
+
+
+def test_it_ends_when_idle_and_takes_its_address_along(tmp_path: Path) -> None:
+    """With a clock of the test's: after 120 s without a request, at the next look."""
+    seconds = 0.0
+    looks: list[bool] = []
+
+    async def pause(_: float) -> None:
+        nonlocal seconds
+        looks.append((tmp_path / "tracker.address").exists())
+        seconds += 50
+        await asyncio.sleep(0.05)
+
+    assert _tracker_process.serve(tmp_path, clock=lambda: seconds, pause=pause)
+    assert looks == [True] * 3
+    assert not (tmp_path / "tracker.address").exists()
+
+
+def test_a_second_tracker_is_refused_by_the_lock(tmp_path: Path) -> None:
+    """Whatever the address file says, the kernel knows."""
+    asyncio.run(triage.tracker(tmp_path))
+    assert _tracker_process.serve(tmp_path) is False
+
+
+def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path) -> None:
+    """Its file is no database: the log beside it says why, and the error says where to look."""
+    (tmp_path / "tracker.sqlite").write_text("not a database, but long enough to be taken for one" * 40)
+    with pytest.raises(triage.TrackerDown, match="did not answer within 1[.]5 s") as caught:
+        asyncio.run(_tracker_start.url(tmp_path, within=1.5))
+    assert "tracker.log" in caught.value.hint
+    until(lambda: "file is not a database" in (tmp_path / "tracker.log").read_text())
+
+
+def test_bad_manners_in_the_file_are_not_guessed_at(tmp_path: Path) -> None:
+    """A misspelt manner that was ignored would let a test pass for the wrong reason."""
+    (tmp_path / "tracker.json").write_text('{"ignore_key": true}')
+    with pytest.raises(triage.WrongWorld, match="ignore_key"):
+        triage.manners(tmp_path)
+
+
+def test_manners_are_kept(tmp_path: Path) -> None:
+    """In the world, made private if it was not there."""
+    manners = triage.Manners(ignore_keys=True, key_ttl=5, delay=1, lookup_down=True)
+    triage.set_manners(tmp_path / "world", manners)
+    assert triage.manners(tmp_path / "world") == manners
+    assert (tmp_path / "world").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_foreign_runner_in_the_current_directory_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tracker is started by name of module: a user's own runner.py must not be taken for ours."""
+    (tmp_path / "runner.py").write_text("raise SystemExit('foreign')")
+    monkeypatch.chdir(tmp_path)
+    assert asyncio.run(triage.tracker(tmp_path)).startswith("http://")
+
+
+def test_the_loser_of_a_race_leaves_no_trace(tmp_path: Path) -> None:
+    """The lock comes before the file and the socket: a second tracker must not touch what the first one uses."""
+    held = _hold.take(tmp_path / "tracker.lock")
+    assert held is not None
+    try:
+        assert _tracker_process.serve(tmp_path) is False
+        assert [place.name for place in tmp_path.iterdir()] == ["tracker.lock"]
+    finally:
+        held.release()

@@ -1,0 +1,223 @@
+"""A world appears complete, belongs to one task, and lets one process in."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner import triage
+from runner.triage import _files, _hold
+from tests.triage.worlds import ROOT, TASK
+
+HOLD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from runner import triage
+with triage.World(Path(sys.argv[2])).held():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> triage.World:
+    """A world that is not laid yet."""
+    return triage.World(tmp_path / "world")
+
+
+@pytest.fixture
+def task() -> triage.Task:
+    """The task of issue 2."""
+    return triage.Task(TASK)
+
+
+def test_the_workspace_is_the_tasks_own(world: triage.World, task: triage.Task) -> None:
+    """Every file of it and no other, and the directory is private: it holds what the agent reads."""
+    with world.held():
+        world.lay(task)
+    there = {p.relative_to(world.workspace).as_posix() for p in world.workspace.rglob("*") if p.is_file()}
+    assert {"README.md", "pytest.ini", "todo/store.py", "tests/test_store.py"} <= there
+    assert not any("__pycache__" in path for path in there)
+    assert world.path.stat().st_mode & 0o777 == 0o700
+    assert world.is_new(task)
+
+
+def test_it_is_laid_once(world: triage.World, task: triage.Task) -> None:
+    """A second life must find what the first one did, not a fresh copy."""
+    with world.held():
+        world.lay(task)
+        (world.workspace / "todo" / "store.py").write_text("patched")
+        world.lay(task)
+    assert (world.workspace / "todo" / "store.py").read_text() == "patched"
+    assert not world.is_new(task)
+
+
+def test_a_death_while_it_is_laid_leaves_no_half_workspace(
+    world: triage.World, task: triage.Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a project under the right name would be taken for a whole one; and the rest is cleared away."""
+    copied: list[object] = []
+    copy = shutil.copyfile
+
+    def dying(source: Path, target: Path) -> None:
+        if len(copied) == 5:
+            raise KeyboardInterrupt
+        copied.append(copy(source, target))
+
+    monkeypatch.setattr(shutil, "copyfile", dying)
+    with pytest.raises(KeyboardInterrupt), world.held():
+        world.lay(task)
+    assert not world.workspace.exists()
+    (world.path / ".tmp-task-0000").write_text("of an earlier death")
+    monkeypatch.undo()
+    with world.held():
+        world.lay(task)
+    assert world.is_new(task)
+    assert not list(world.path.glob(".tmp-*"))
+
+
+def test_another_process_is_told_who_holds_it(world: triage.World) -> None:
+    """At once, and with the number of the process to look for; its death frees the world."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(ROOT), str(world.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(triage.WorldHeld, match=f"held by process {holder.pid}"), world.held():
+            pass
+        holder.kill()
+        holder.wait()
+    with world.held():
+        pass
+
+
+def test_the_same_process_is_refused_too(world: triage.World) -> None:
+    """Two jobs in one process are two writers like any others."""
+    with world.held(), pytest.raises(triage.WorldHeld) as caught, world.held():
+        pass
+    assert caught.value.pid == os.getpid()
+
+
+def test_a_world_of_another_task_is_refused(world: triage.World, task: triage.Task) -> None:
+    """Its workspace is another project's: nothing there is touched."""
+    with world.held():
+        world.lay(task)
+        (world.path / "task").write_text("other\n")
+        with pytest.raises(triage.WrongWorld, match="laid out for other"):
+            world.lay(task)
+
+
+def test_a_folder_that_is_nobodys_world_is_refused(world: triage.World, task: triage.Task) -> None:
+    """A user's own project that happens to be called workspace must not be worked on."""
+    world.workspace.mkdir(parents=True)
+    with world.held(), pytest.raises(triage.WrongWorld, match="no task of ours"):
+        world.lay(task)
+
+
+def make_file(path: Path) -> None:
+    """A file where the world should be."""
+    path.write_text("")
+
+
+def make_link(path: Path) -> None:
+    """A lock that is a link to somebody's file."""
+    path.mkdir()
+    (path / "lock").symlink_to(path.parent / "victim")
+
+
+def make_fifo(path: Path) -> None:
+    """A lock that would hang whoever opens it."""
+    path.mkdir()
+    os.mkfifo(path / "lock")
+
+
+@pytest.mark.parametrize("make", [make_file, make_link, make_fifo])
+def test_a_place_that_can_be_no_world_gets_a_sentence(world: triage.World, make: Callable[[Path], None]) -> None:
+    """A link is not followed, a FIFO does not hang, and nothing behind either is touched."""
+    make(world.path)
+    with pytest.raises(triage.WrongWorld, match="can't be the world"), world.held():
+        pass
+    assert not (world.path.parent / "victim").exists()
+
+
+def test_a_world_set_aside_keeps_its_files_and_leaves_its_manners(world: triage.World, task: triage.Task) -> None:
+    """The earlier run's work can still be looked at; the tracker's manners were set for this place."""
+    triage.set_manners(world.path, triage.Manners(delay=2))
+    places = []
+    for _ in range(2):
+        with world.held():
+            world.lay(task)
+            places.append(world.set_aside())
+    assert [place.name for place in places] == ["world.1", "world.2"]
+    assert all((place / "workspace" / "README.md").exists() for place in places)
+    assert not world.workspace.exists()
+    assert triage.manners(world.path) == triage.Manners(delay=2)
+
+
+def test_a_lock_whose_file_was_moved_away_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between our open and our lock the holder may set the world aside: then the lock protects another place."""
+    file = tmp_path / "lock"
+    monkeypatch.setattr(_hold.Held, "still", lambda _: False)
+    assert _hold.take(file) is None
+
+
+def test_a_lock_knows_that_its_file_is_gone(tmp_path: Path) -> None:
+    """Whoever holds a deleted file holds nothing."""
+    held = _hold.take(tmp_path / "lock")
+    assert held is not None
+    assert held.still()
+    (tmp_path / "lock").unlink()
+    assert not held.still()
+    held.release()
+    held.release()
+
+
+def test_a_holder_without_a_readable_name_is_said_to_have_none(tmp_path: Path) -> None:
+    """The name is a courtesy: a file that holds something else must not become an error of its own."""
+    (tmp_path / "lock").write_text("not a number")
+    assert _hold.holder(tmp_path / "lock") is None
+    assert "left no name" in str(triage.WorldHeld("w", None))
+
+
+def test_a_replacement_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old or new, never neither, and no temporary file beside it."""
+    file = tmp_path / "tracker.json"
+    _files.replace(file, b"old")
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space"):
+        _files.replace(file, b"new")
+    assert [place.name for place in tmp_path.iterdir()] == ["tracker.json"]
+    assert file.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        triage.NoSuchTask("x", ("a", "b")),
+        triage.NoSuchTool("x", ("a", "b")),
+        triage.WorldHeld("w", 7),
+        triage.WrongWorld("w", "why"),
+        triage.TrackerDown("w", 2.0),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_survive_a_pickle_and_say_what_to_do(error: triage.TriageError) -> None:
+    """They cross process borders, and each ends in something a person can do."""
+    back = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
+    assert (type(back), str(back), back.hint) == (type(error), str(error), error.hint)
+    assert error.hint

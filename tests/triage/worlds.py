@@ -1,0 +1,143 @@
+"""What the tests of the triage job share: a world to break, trackers that end, a job in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+import eventlog
+import replay
+import runner
+from runner import triage
+
+TASK = "m1-done-after-delete"
+ROOT = Path(__file__).parents[2]
+TOOLS = (
+    "crash_list",
+    "code_read",
+    "code_search",
+    "code_patch",
+    "test_write",
+    "test_run",
+    "issue_search",
+    "issue_file",
+)
+
+_CHILD = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from runner import triage
+options = dict(word.split("=") for word in sys.argv[3:])
+asyncio.run(triage.Job.of("m1-done-after-delete", sys.argv[2], **options).run())
+"""
+
+
+class Quick(runner.Clock):
+    """The machine's clock, but a wait passes at once."""
+
+    def __init__(self) -> None:
+        self._passed = 0.0
+
+    def wall(self) -> datetime:
+        """Later than it is, by all that was waited for."""
+        return super().wall() + timedelta(seconds=self._passed)
+
+    def monotonic(self) -> float:
+        """The same."""
+        return super().monotonic() + self._passed
+
+    async def sleep(self, seconds: float) -> None:
+        """It passed."""
+        self._passed += seconds
+
+
+class Done(NamedTuple):
+    """A finished run of the job."""
+
+    job: triage.Job
+    run: str
+
+    def failed(self, *only: str) -> dict[str, str]:
+        """The names of the checks that fail, with their reasons."""
+        return {outcome.name: outcome.why for outcome in self.job.check(self.run, *only) if not outcome.ok}
+
+    def copy(self, place: Path) -> Done:
+        """The same in another place, to be broken there."""
+        shutil.copytree(self.job.runs, place / "runs")
+        shutil.copytree(self.job.world.path, place / "runs.world" / TASK)
+        return Done(triage.Job.of(TASK, place / "runs"), self.run)
+
+    def sql(self, statement: str, *values: object) -> None:
+        """Change the tracker's file."""
+        with closing(sqlite3.connect(self.job.world.tracker)) as db, db:
+            db.execute(statement, values)
+
+    def file(self, path: str) -> Path:
+        """A file of the workspace."""
+        return self.job.world.workspace / path
+
+    def rewrite(self, edit: Callable[[list[replay.AnyEvent]], Sequence[replay.AnyEvent]]) -> None:
+        """Write the log anew, line by line, with what `edit` makes of each line's events; its chain holds."""
+        lines = [line for line in eventlog.read(self.job.runs, self.run).lines if line.events]
+        edited = [
+            (line.at, [replay.encode(e) for e in edit([replay.decode(r) for r in line.events])]) for line in lines
+        ]
+        shutil.rmtree(self.job.runs / self.run)
+        with eventlog.create(self.job.runs, self.run, at=edited[0][0], events=edited[0][1]) as log:
+            for at, events in edited[1:]:
+                if events:
+                    log.append(at, events)
+
+
+def finish(runs: Path, **options: Any) -> Done:
+    """Carry the job on in this process; it must finish."""
+    job = triage.Job.of(TASK, runs, approve="off", **options)
+    result = asyncio.run(job.run())
+    assert isinstance(result, runner.Finished)
+    return Done(job, result.run)
+
+
+def run_apart(runs: Path, **options: str) -> subprocess.CompletedProcess[str]:
+    """Carry the job on in a process of its own, which may die."""
+    words = [f"{name}={value}" for name, value in options.items()]
+    return subprocess.run(
+        [sys.executable, "-c", _CHILD, str(ROOT), str(runs), *words], capture_output=True, text=True, check=False
+    )
+
+
+def tracker_pid(world: Path) -> int | None:
+    """The process that the world's address names."""
+    with suppress(OSError):
+        pid: int = msgspec.json.decode((world / "tracker.address").read_bytes())["pid"]
+        return pid
+    return None
+
+
+def end_trackers(place: Path) -> None:
+    """Kill every tracker of a world somewhere under `place`."""
+    for address in place.rglob("tracker.address"):
+        pid = tracker_pid(address.parent)
+        with suppress(ProcessLookupError):
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Look until it holds, at most so long: for what another process does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
