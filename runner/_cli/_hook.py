@@ -1,0 +1,97 @@
+"""`--on-question CMD`: a command of the user's is given each question and answers it, in JSON on its stdin and stdout.
+
+    given     {"run", "id", "kind": "approve" or "settle", "call", "tool", "arguments", "why", "at"}
+    answers   {"verdict": "approve", "refuse", "rerun" or "done", "who": "...", "text": "..."}
+
+`who` and `text` may be left out. No output, `null`, a failure or an answer that does not fit the question leaves it
+open: a hook that breaks must not decide anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import shutil
+from typing import Literal
+
+import click
+import msgspec
+
+import runner
+from replay import Question
+from runner._cli import _facts, _out
+from runner._cli._ask import View, bell
+from runner._cli._errors import Refused, Status
+
+FITS = {"approve": ("approve", "refuse"), "settle": ("rerun", "done")}
+
+option = click.option(
+    "--on-question",
+    metavar="CMD",
+    help="Give each question to CMD: JSON on its stdin, the answer as JSON on its stdout.",
+)
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the command answers."""
+
+    verdict: Literal["approve", "refuse", "rerun", "done"]
+    who: str = ""
+    text: str = ""
+
+
+class Command:
+    """Puts questions to a command. Raises `Refused`, status 2, when there is no such command."""
+
+    def __init__(self, command: str, view: View) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise Refused(f"--on-question {command!r} can't be split into words: {error}", "", Status.USAGE) from error
+        if not self._words or shutil.which(self._words[0]) is None:
+            raise Refused(f"--on-question: there is no command {command!r}", "", Status.USAGE)
+        self._view = view
+
+    async def __call__(self, question: Question) -> runner.Answer | None:
+        """The command's answer, or None to leave the question open."""
+        state = self._view.state
+        asked = {"run": state.run if state is not None else None, **_facts.question(question)}
+        with bell() as rung:
+            status, output = await self._output(msgspec.json.encode(asked), rung)
+        if status is None:
+            return None
+        if status != 0:
+            self._leave_open(question, f"it ended with status {status}")
+            return None
+        try:
+            said = msgspec.json.decode(output or b"null", type=Said | None)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            self._leave_open(question, f"its answer can't be read: {error}")
+            return None
+        if said is None:
+            return None
+        if said.verdict not in FITS[question.kind]:
+            self._leave_open(question, f"{said.verdict} does not answer a question of kind {question.kind}")
+            return None
+        return runner.Answer(said.verdict, said.who or self._words[0], said.text)
+
+    async def _output(self, asked: bytes, rung: asyncio.Event) -> tuple[int | None, bytes]:
+        """The command's exit status and output; no status when the bell rang first, and the command is ended."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            child = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe)
+        except OSError as error:
+            return error.errno, b""
+        talking = asyncio.ensure_future(child.communicate(asked))
+        ringing = asyncio.ensure_future(rung.wait())
+        await asyncio.wait({talking, ringing}, return_when=asyncio.FIRST_COMPLETED)
+        ringing.cancel()
+        if not talking.done():
+            child.kill()
+            await talking
+            return None, b""
+        output, _ = talking.result()
+        return child.returncode, output.strip()
+
+    def _leave_open(self, question: Question, why: str) -> None:
+        _out.err(f"refold: question {question.id} stays open: {self._words[0]}: {why}")

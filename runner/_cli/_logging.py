@@ -1,0 +1,54 @@
+"""What the libraries below have to say, for whoever asks: quiet unless `--verbose` or $REFOLD_LOG names a level.
+
+The library configures neither structlog nor logging; this command does, once, to stderr, with nothing a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+from runner._cli import _out
+from runner._cli._errors import Refused, Status
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class _Stderr:
+    """Prints what the processors made; it looks stderr up each time, because tests and views replace it."""
+
+    def msg(self, message: str) -> None:
+        _out.err(_out.line(message))
+
+    log = debug = info = warning = error = critical = exception = fatal = msg
+
+
+def configure(*, verbose: bool) -> None:
+    """Set the level: debug if `verbose`, else what $REFOLD_LOG says, else errors alone.
+
+    Raises `Refused` when $REFOLD_LOG is another word.
+    """
+    name = "debug" if verbose else os.environ.get("REFOLD_LOG", "").strip().lower() or "error"
+    if name not in LEVELS:
+        raise Refused(f"REFOLD_LOG={name!r} is no level", f"The levels are: {', '.join(LEVELS)}.", Status.USAGE)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=True),
+            structlog.processors.format_exc_info,
+            _sentence,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[name]),
+        logger_factory=lambda *_: _Stderr(),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _sentence(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
+    """`14:03:59 info model failed error=...`, on one line."""
+    head = " ".join(str(event.pop(name)) for name in ("timestamp", "level", "event") if name in event)
+    return " ".join([head, *(f"{name}={value}" for name, value in event.items())])

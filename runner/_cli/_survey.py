@@ -1,0 +1,84 @@
+"""A whole directory of runs at a glance: one row for each, however many there are.
+
+Every run is folded from its log, because nothing else is the truth. Ten thousand of them take longer than a person
+waits for a list, so a large directory is shared out among processes, which only read.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import eventlog
+import replay
+import runner
+from replay import State
+
+ALONE = 400
+"""Runs that one process reads before starting another is worth it."""
+
+
+class Row(NamedTuple):
+    """One run, or the `problem` that keeps it from being read. `dollars` holds the bounds of lost asks too.
+
+    `at` is its last save.
+    """
+
+    run: str
+    task: str | None = None
+    agent: str | None = None
+    phase: str | None = None
+    turns: int | None = None
+    stopped: str | None = None
+    resumes: int | None = None
+    dollars: float | None = None
+    open: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    at: datetime | None = None
+    problem: str | None = None
+
+
+def survey(runs: Path) -> list[Row]:
+    """Every run of a directory, newest first. Raises `eventlog.NotARunsDirectory`."""
+    names = eventlog.runs(runs)
+    workers = min(os.cpu_count() or 1, math.ceil(len(names) / ALONE))
+    if workers <= 1:
+        return _rows(runs, names)
+    share = math.ceil(len(names) / workers)
+    parts = [names[start : start + share] for start in range(0, len(names), share)]
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
+        return [row for part in pool.map(partial(_rows, runs), parts) for row in part]
+
+
+def _rows(runs: Path, names: Sequence[str]) -> list[Row]:
+    return [_look(runs, name) for name in names]
+
+
+def _look(runs: Path, name: str) -> Row:
+    try:
+        return _row(runner.read(name, runs), name)
+    except (eventlog.LogError, replay.ReplayError, OSError) as problem:
+        return Row(name, problem=str(problem))
+
+
+def _row(state: State, name: str) -> Row:
+    return Row(
+        run=name,
+        task=state.task,
+        agent=state.agent,
+        phase=state.phase,
+        turns=state.turns,
+        stopped=state.stopped.reason if state.stopped is not None else None,
+        resumes=state.resumes,
+        dollars=state.spent.total_dollars,
+        open=state.open,
+        waiting=tuple(question.id for question in state.waiting),
+        at=state.at,
+    )

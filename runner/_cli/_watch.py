@@ -1,0 +1,63 @@
+"""Progress: one live view where a person watches a terminal, elsewhere one plain line for each event, on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+import replay
+from replay import State
+from runner._cli import _out, _words
+
+
+class Watch(Protocol):
+    """A view of a run: called after each save with the state and the events it wrote."""
+
+    state: State | None
+
+    def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
+        """Show what was just saved."""
+        ...
+
+    def room(self) -> AbstractContextManager[None]:
+        """While this lasts the view draws nothing."""
+        ...
+
+
+class Lines:
+    """One plain line for each event; `name` is put before it where several runs are watched."""
+
+    def __init__(self, name: str = "") -> None:
+        self.state: State | None = None
+        self._name = f"{name} " if name else ""
+
+    def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
+        """Print the events of one save."""
+        self.state = state
+        for event in events:
+            _out.err(self._name + said(state, event))
+
+    def room(self) -> AbstractContextManager[None]:
+        """Lines take no room."""
+        return nullcontext()
+
+
+def said(state: State, event: replay.AnyEvent) -> str:
+    """One event with the time it was saved, on one line."""
+    at = f"{state.at:%H:%M:%S} " if state.at is not None else ""
+    return f"{at}{_out.line(_words.event(event, state))}"
+
+
+@contextmanager
+def view() -> Iterator[Watch]:
+    """The view that fits where stderr goes."""
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield Lines()
+        return
+    from runner._cli._live import Live
+
+    with Live() as live:
+        yield live

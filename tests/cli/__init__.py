@@ -1,0 +1,1 @@
+"""The command, by what it prints and the status it ends with."""

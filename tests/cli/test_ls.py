@@ -1,0 +1,155 @@
+"""`refold ls`: all runs of a directory, whatever state they and the directory are in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import runner
+from runner._cli import _survey
+from tests.cli import agents, scenes
+from tests.cli.conftest import Refold
+
+
+class Fixed(runner.Clock):
+    """A clock whose wall stands still at a moment."""
+
+    def __init__(self, at: datetime) -> None:
+        super().__init__()
+        self._at = at
+
+    def wall(self) -> datetime:
+        """That moment."""
+        return self._at
+
+
+def test_runs_are_listed_newest_first_with_what_a_program_needs(refold: Refold, runs: Path) -> None:
+    """The order is that of their beginnings, which never changes."""
+    names = [scenes.finished(runs, "zz-first"), scenes.asking(runs, "aa-second"), scenes.stopped(runs, "mm-third")]
+    rows = refold("ls", "--json").json
+    assert [row["run"] for row in rows] == names[::-1]
+    assert [row["phase"] for row in rows] == ["model", "paused", "done"]
+    assert [row["stopped"] for row in rows] == ["TurnLimit", None, None]
+    assert [row["turns"] for row in rows] == [1, 1, 2]
+    assert [row["waiting"] for row in rows] == [[], ["1.0-approve"], []]
+    assert rows[2]["task"] == "look at one"
+    assert all(row["problem"] is None and row["resumes"] == 0 for row in rows)
+
+
+def test_the_list_for_people_has_a_line_for_each_run(refold: Refold, runs: Path) -> None:
+    """Without a terminal it is plain columns, fit for grep."""
+    scenes.finished(runs)
+    scenes.stopped(runs)
+    lines = refold("ls").out.splitlines()
+    assert len(lines) == 3
+    assert lines[1].startswith("stopped-run  model, stopped: TurnLimit")
+    assert lines[2].startswith("done-run")
+    assert lines[2].endswith("look at one")
+
+
+def test_a_damaged_run_is_listed_with_its_problem_among_the_others(refold: Refold, runs: Path) -> None:
+    """One bad log must not hide the good ones."""
+    scenes.finished(runs, "good-run")
+    scenes.damage(runs, scenes.finished(runs, "bad-run"))
+    said = refold("ls", "--json")
+    assert said.status == 0
+    bad, good = said.json
+    assert (bad["run"], bad["phase"]) == ("bad-run", None)
+    assert "damaged" in bad["problem"]
+    assert (good["run"], good["phase"], good["problem"]) == ("good-run", "done", None)
+    assert "unreadable" in refold("ls").out
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        (["--phase", "done"], ["done-run"]),
+        (["--phase", "done", "--phase", "paused"], ["asking-run", "done-run"]),
+        (["--task", "pay"], ["asking-run"]),
+        (["--task", "nothing like it"], []),
+        (["--stopped"], ["stopped-run"]),
+        (["--stopped", "TurnLimit"], ["stopped-run"]),
+        (["--stopped", "DollarLimit"], []),
+        (["--stopped", "--phase", "done"], []),
+        (["--older-than", "1h"], []),
+        (["--newer-than", "1h"], ["stopped-run", "asking-run", "done-run"]),
+    ],
+)
+def test_filters_leave_the_runs_that_fit_all_of_them(refold: Refold, runs: Path, filters: list[str], left: list[str]) -> None:
+    """A damaged run fits no filter: nothing is known of what the filter asks."""
+    scenes.damage(runs, scenes.finished(runs, "bad-run"))
+    scenes.finished(runs)
+    scenes.asking(runs)
+    scenes.stopped(runs)
+    assert [row["run"] for row in refold("ls", "--json", *filters).json] == left
+
+
+def test_age_is_counted_from_the_last_save(refold: Refold, runs: Path) -> None:
+    """A run that was started long ago and saved a moment ago is at work."""
+    then = datetime.now(UTC) - timedelta(days=3)
+    runner.start_sync(agents.paying, "pay", runs=runs, run="old-run", clock=Fixed(then))
+    assert [row["run"] for row in refold("ls", "--json", "--older-than", "2d").json] == ["old-run"]
+    assert refold("ls", "--json", "--newer-than", "2d").json == []
+    runner.approve("old-run", "1.0-approve", "ann", runs=runs)
+    assert [row["run"] for row in refold("ls", "--json", "--newer-than", "2d").json] == ["old-run"]
+    assert "old-run" in refold("ls").out
+
+
+def test_an_age_that_makes_no_sense_is_a_usage_error(refold: Refold) -> None:
+    """The message shows how an age is written."""
+    said = refold("ls", "--older-than", "yesterday")
+    assert said.status == 2
+    assert "90s, 15m, 2h or 7d" in said.err
+
+
+def test_no_runs_are_an_empty_list_and_a_sentence(refold: Refold, runs: Path) -> None:
+    """A directory that does not exist yet holds no runs; that is no error."""
+    assert refold("ls", "--json").json == []
+    said = refold("ls")
+    assert (said.status, said.out) == (0, "")
+    assert str(runs) in said.err
+
+
+def test_a_directory_entry_that_is_no_run_is_left_out(refold: Refold, runs: Path) -> None:
+    """Whoever keeps a note among the runs is not punished for it."""
+    scenes.finished(runs)
+    (runs / "readme").write_text("hello")
+    (runs / "empty-dir").mkdir()
+    assert [row["run"] for row in refold("ls", "--json").json] == ["done-run"]
+
+
+def test_a_large_directory_is_read_by_several_processes_in_the_same_order(
+    process: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Sharing the work out must change nothing but the time it takes."""
+    names = [scenes.finished(runs, f"run-{number}") for number in range(5)]
+    small = tmp_path / "small.py"
+    small.write_text("from runner._cli import _survey, main\n_survey.ALONE = 2\n_survey.os.cpu_count = lambda: 2\nmain()\n")
+    monkeypatch.setattr(_survey, "ALONE", 2)
+    monkeypatch.setattr(_survey.os, "cpu_count", lambda: 1)
+    alone = [row.run for row in _survey.survey(runs)]
+    assert alone == names[::-1]
+    import subprocess
+    import sys
+
+    from tests.cli.conftest import environment
+
+    shared = subprocess.run(
+        [sys.executable, str(small), "ls", "--json", "--runs", str(runs)],
+        env=environment(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    import json
+
+    assert [row["run"] for row in json.loads(shared.stdout)] == alone
+
+
+def test_runs_are_those_that_eventlog_names(refold: Refold, runs: Path) -> None:
+    """There is one truth about what is a run, and it is not the command's."""
+    scenes.finished(runs)
+    assert [row["run"] for row in refold("ls", "--json").json] == eventlog.runs(runs)
