@@ -15,7 +15,7 @@ model_asked         decision  model                    purpose n upto bound dige
 reply_saved         input     model                    reply
 model_failed        input     model                    error transient billed retry_after
 attempt_marked      decision  tools                    call n key effect remembers intent
-attempt_ended       input     tools                    call n did retry_after error
+attempt_ended       input     tools                    call n did retry_after error asks
 result_recorded     both      tools                    call how text n lossy first
 lookup_asked        decision  tools                    call n believes
 lookup_answered     input     tools                    call said error
@@ -136,13 +136,17 @@ class AttemptMarked(Event, frozen=True, kw_only=True, tag="attempt_marked"):
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True, tag="attempt_ended"):
-    """A try ended without a result: it certainly did nothing, or nobody knows."""
+    """A try ended without a result: it certainly did nothing, or nobody knows.
+
+    `asks`: it can't go on before a person has answered what `error` asks.
+    """
 
     call: str
     n: int
     did: Literal["nothing", "unknown"]
     retry_after: float | None = None
     error: str = ""
+    asks: bool = False
 
 
 class ResultRecorded(Event, frozen=True, kw_only=True, tag="result_recorded"):

@@ -45,7 +45,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try of a call.
 
     `ended` is when it became open or was known to have done nothing; `died`: by its process's death. `expired` is set
-    when the clock was found set back after this attempt was marked (design, "Time is an input").
+    when the clock was found set back after this attempt was marked (design, "Time is an input"). `asks`: it ended
+    because a person must answer what `error` asks.
     """
 
     n: int
@@ -59,6 +60,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended: datetime | None = None
     retry_after: float | None = None
     error: str = ""
+    asks: bool = False
     expired: bool = False
 
 

@@ -64,6 +64,20 @@ def signature(name: str, function: Callable[..., object], call_type: type) -> Si
         raise BadTool(name, str(error)) from error
 
 
+def given(name: str, function: Callable[..., object], call_type: type, schema: dict[str, Any]) -> Signature:
+    """The signature of a function that reads its arguments from its `Call`, because a JSON schema describes them.
+
+    Raises `BadTool` when the function takes anything else, or the schema is not one of an object.
+    """
+    parameters = signature(name, function, call_type)
+    if parameters.call is None or parameters.type.__struct_fields__:
+        raise BadTool(name, "a tool with a schema takes one parameter, a `runner.Call`, and reads `call.arguments`")
+    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
+        raise BadTool(name, "its schema does not describe an object")
+    anything = msgspec.defstruct(name, [], kw_only=True)
+    return Signature(anything, copy.deepcopy({"properties": {}, **schema}), parameters.call)
+
+
 def _schema(kind: type[msgspec.Struct], doc: str) -> dict[str, Any]:
     """The JSON schema of the arguments, each described by its line in the docstring's `Args:` where there is one."""
     (whole,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")

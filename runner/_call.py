@@ -18,7 +18,12 @@ from runner.errors import NoWorkspace, RunError
 
 @dataclass(frozen=True)
 class Call:
-    """One attempt of one call. `n` counts attempts from 1; `arguments` is what the model wrote, parsed."""
+    """One attempt of one call. `n` counts attempts from 1; `arguments` is what the model wrote, parsed.
+
+    `acts` is False in a tool that reads and in a lookup: what they send must not take the key. `told` is what a person
+    said when they let the call run again. `sent` is for adapters: what this attempt has sent that may have acted, by
+    the key that went with it.
+    """
 
     run: str
     id: str
@@ -27,6 +32,9 @@ class Call:
     key: str
     arguments: dict[str, Any]
     files: Workspace | None = dataclasses.field(default=None, repr=False)
+    acts: bool = True
+    told: str = ""
+    sent: dict[str, object] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
     def workspace(self) -> Workspace:

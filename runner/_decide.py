@@ -35,6 +35,7 @@ from runner import _approvals, _context, _ladder, _limits
 from runner._agent import Agent
 from runner._context import Summarise
 from runner._model import Request
+from runner.errors import BadAgent
 
 WAVE = 8
 ASKS_IN_A_ROW = 6
@@ -78,21 +79,29 @@ def _ask(agent: Agent, state: State, now: datetime) -> list[Event]:
         due = failed.at + _ladder.backoff(failed.count, failed.retry_after)
         if now < due:
             return _ladder.wait(state, due, "model", None)
-    ask = request(agent, state)
+    ask = request(agent, state, now)
     upto = summary.upto if (summary := _context.wanted(agent.context, state)) is not None else 0
-    return [
-        ModelAsked(
-            purpose="turn" if summary is None else "summary",
-            n=ask.n,
-            upto=upto,
-            bound=agent.model.bound(ask),
-            digests=_digests(agent, state, summary),
-        )
-    ]
+    asked = ModelAsked(
+        purpose="turn" if summary is None else "summary",
+        n=ask.n,
+        upto=upto,
+        bound=agent.model.bound(ask),
+        digests=_digests(agent, state, summary),
+    )
+    try:
+        replay.encode(asked)
+    except replay.NotFaithful as error:
+        message = f"the bound that model {agent.model.name} gives can't be logged: {error}"
+        raise BadAgent(message) from error
+    _limits.priced(agent.model.name, state.limits, asked.bound)
+    return [asked]
 
 
-def request(agent: Agent, state: State) -> Request:
-    """The request that is due in this state: a summary when the context policy wants one, else a turn. Pure."""
+def request(agent: Agent, state: State, at: datetime | None = None) -> Request:
+    """The request that is due in this state: a summary when the context policy wants one, else a turn. Pure.
+
+    `at` is the log's time of the ask, by which it is priced.
+    """
     summary = _context.wanted(agent.context, state)
     return Request(
         run=state.run,
@@ -103,6 +112,7 @@ def request(agent: Agent, state: State) -> Request:
         tools=agent.specs if summary is None else (),
         messages=_context.sent(state) if summary is None else _context.summarised(state, summary.upto),
         parameters=agent.parameters,
+        at=at,
     )
 
 

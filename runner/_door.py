@@ -27,8 +27,10 @@ import msgspec
 MAX_TEXT = 1 << 20
 """The most bytes of JSON that one text may take in an event (1 MiB)."""
 MAX_ERROR = 4 << 10
+MAX_NAME = 1 << 10
 MAX_DEPTH = 64
 MAX_DIGITS = 4000
+MAX_WAIT = 366 * 86400.0
 MASK = "[secret]"
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -65,10 +67,27 @@ def clean(text: str, limit: int = MAX_TEXT) -> Stored:
     return Stored(whole[:low] + note, lossy=True)
 
 
-def error(what: BaseException | str) -> str:
-    """An error as one bounded sentence with the type's name."""
-    text = what if isinstance(what, str) else f"{type(what).__name__}: {what}"
-    return clean(text, MAX_ERROR).text
+def error(what: BaseException | str, secrets: Sequence[Secret] = ()) -> str:
+    """An error as one bounded sentence with the type's name, what matches a secret's pattern masked."""
+    try:
+        text = what if isinstance(what, str) else f"{type(what).__name__}: {what}"
+    except Exception:  # noqa: BLE001 (an error of the user's, whose own text raises)
+        text = type(what).__name__
+    return clean(_masked(text, secrets), MAX_ERROR).text
+
+
+def _masked(text: str, secrets: Sequence[Secret]) -> str:
+    for secret in secrets:
+        if isinstance(secret, re.Pattern):
+            text = secret.sub(MASK, text)
+    return text
+
+
+def seconds(value: object) -> float | None:
+    """A wait that somebody asked for, in seconds; None when what came is no time that anyone can wait."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT:
+        return None
+    return float(value)
 
 
 def result(value: object, secrets: Sequence[Secret] = ()) -> Stored:
@@ -87,10 +106,7 @@ def result(value: object, secrets: Sequence[Secret] = ()) -> Stored:
         except Unstorable as problem:
             return Stored(f"The call ran, but its result can't be stored: {problem}.", lossy=True)
         lossy = walk.lossy
-    for secret in secrets:
-        if isinstance(secret, re.Pattern):
-            text = secret.sub(MASK, text)
-    stored = clean(text)
+    stored = clean(_masked(text, secrets))
     return Stored(stored.text, lossy or stored.lossy)
 
 

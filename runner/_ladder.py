@@ -12,7 +12,8 @@ Each rung is tried only if the one before can't decide.
 
 Waits follow one schedule: after n tries that ended in their own life 4^n seconds, at most 60, or what the service asked
 for if that is longer. A try that ended by a death is not waited for: the death took its time. When today's code
-declares another effect than the marker, or has no such tool, nothing is known about a repeat, and a person decides.
+declares another effect than the marker, or has no such tool, nothing is known about a repeat, and a person decides. So
+does a person at once when the last attempt ended because its service wants an answer from one.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> li
     changed = _changed(tool, call)
     if tool is None or changed is not None:
         return ask(call, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
+    if call.attempts[-1].asks:
+        return ask(call, call.attempts[-1].error)
     if harmless(tool, call, now) and call.ended < tool.attempts:
         return _rerun(tool, call, state, now)
     if tool.find is None:
@@ -163,6 +166,16 @@ def _told(call: CallState, state: State) -> ResultRecorded | None:
     if question is None or question.answer is None or question.answer.answer != "done":
         return None
     return ResultRecorded(call=call.call.id, how="told", text=question.answer.text)
+
+
+def said(call: CallState, state: State) -> str:
+    """What a person last said with a `rerun` of this call; empty when nobody said anything."""
+    for n in range(call.settles, 0, -1):
+        question = state.questions.get(question_id(call, n))
+        if question is not None and question.answer is not None and question.answer.answer == "rerun":
+            if question.answer.text:
+                return question.answer.text
+    return ""
 
 
 def question_id(call: CallState, n: int) -> str:

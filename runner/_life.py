@@ -13,6 +13,7 @@ import inspect
 import os
 import secrets
 import socket
+from collections.abc import Awaitable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from runner import _door, _keys, _opening, _signals
 from runner._agent import Agent
 from runner._clock import Clock, LogClock
 from runner._context import sent
+from runner._decide import decide
 from runner._loop import Life, Watch
 from runner._perform import Outcomes
-from runner._questions import Finished, OnQuestion, Paused, answered
+from runner._questions import Answer, Finished, OnQuestion, Paused, answered
 from runner._stops import STOPS
 from runner._work import Parking
 from runner.errors import BadAgent, NotFinished, NoWorkspace
@@ -87,6 +89,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         after=after,
         history=history,
     )
+    decide(agent, replay.fold(replay.NEW, begun, [opening]), begun)  # what can't be asked leaves no run behind
     log = eventlog.create(where, name, at=begun, events=[replay.encode(opening)], force=force)
     state = replay.load(log.lines)
     if watch is not None:
@@ -141,51 +144,48 @@ async def resume(
 async def _live(
     life: Life, state: State, on_question: OnQuestion | None, *, resumed: bool, accept: str | None = None
 ) -> Finished | Paused:
-    """One life, from its opening to where it ends."""
+    """One life, from its opening to where it ends. A pause is put to the hook first: looking at it writes nothing."""
+    looked = False
     try:
         with _signals.parks(life.parking):
-            if resumed:
-                state = await _reopen(life, state, on_question, accept)
-            else:
-                state = await life.go_on(state)
-            while (more := await _further(life, state, on_question)) is not None:
-                state = more
+            if resumed and _opening.waits(life.agent, state):
+                state = await _ask(life, state, on_question)
+                looked = bool(state.waiting)
+            if not looked:
+                state = await _reopen(life, state, accept) if resumed else await life.go_on(state)
+                state = await _carry_on(life, state, on_question)
     finally:
         life.end()
-    if state.stopped is not None:
+    if state.stopped is not None and not looked:
         raise STOPS[state.stopped.reason](state.run, state.stopped.detail)
     if state.phase == "paused":
         return Paused(state.waiting, state.run, state)
     return Finished(state.answer or "", state.run, state)
 
 
-async def _reopen(life: Life, state: State, on_question: OnQuestion | None, accept: str | None) -> State:
-    """The opening of a resume. A pause is put to the hook first: without an answer, looking at it writes nothing."""
-    if _opening.waits(life.agent, state):
-        answered = await _ask(life, state, on_question)
-        if answered is None:
-            return state
-        state = answered
+async def _reopen(life: Life, state: State, accept: str | None) -> State:
+    """The opening of a resume, and what follows from it."""
     back = life.clock.back
     opening = _opening.resumed(life.agent, state, host=socket.gethostname(), pid=os.getpid(), clock_back=back)
     return await life.run(state, opening, accept=accept)
 
 
-async def _further(life: Life, state: State, on_question: OnQuestion | None) -> State | None:
-    """Sleep out a wait, or put an open question; the state after going on, or None when the life is over."""
-    if state.stopped is not None or state.phase == "done":
-        return None
-    assert not state.busy  # whatever perform was given has ended, or the run was stopped
-    try:
-        if state.phase == "paused":
-            answered = await _ask(life, state, on_question)
-            return None if answered is None else await life.go_on(answered)
-        if state.wait is not None:
-            await _sleep(life, state.wait.until)
-    except asyncio.CancelledError as cancelled:
-        await life.go_on(state, Outcomes(error=cancelled))
-        raise
-    return await life.go_on(state)
+async def _carry_on(life: Life, state: State, on_question: OnQuestion | None) -> State:
+    """Sleep out waits and put open questions, until the run is done, stopped, or left to a person."""
+    while state.stopped is None and state.phase != "done":
+        assert not state.busy  # whatever perform was given has ended, or the run was stopped
+        try:
+            if state.phase == "paused":
+                state = await _ask(life, state, on_question)
+                if state.waiting:
+                    break
+            elif state.wait is not None:
+                await _sleep(life, state.wait.until)
+        except asyncio.CancelledError as cancelled:
+            await life.go_on(state, Outcomes(error=cancelled))
+            raise
+        state = await life.go_on(state)
+    return state
 
 
 async def _sleep(life: Life, until: datetime) -> None:
@@ -199,17 +199,29 @@ async def _sleep(life: Life, until: datetime) -> None:
         bell.cancel()
 
 
-async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State | None:
-    """Put every open question to the hook; the state with its answers, or None when one stays open."""
-    if on_question is None:
-        return None
-    for question in state.waiting:
+async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State:
+    """Put every open question to the hook, until the run is asked to park; the state with the answers it gave."""
+    for question in state.waiting if on_question is not None else ():
+        assert on_question is not None
         given = on_question(question)
-        answer = await given if inspect.isawaitable(given) else given
-        if answer is None:
-            return None
-        state = life.answer(state, answered(state, question.id, answer.verdict, answer.who, answer.text))
+        answer = await _unless_parked(life, given) if inspect.isawaitable(given) else given
+        if answer is not None:
+            state = life.answer(state, answered(state, question.id, answer.verdict, answer.who, answer.text))
+        if life.parking.asked:
+            break
     return state
+
+
+async def _unless_parked(life: Life, given: Awaitable[Answer | None]) -> Answer | None:
+    """What the hook answers, or None once the run is asked to park."""
+    answering = asyncio.ensure_future(given)
+    bell = asyncio.ensure_future(life.parking.wait())
+    try:
+        await asyncio.wait({answering, bell}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
+    finally:
+        answering.cancel()
+        bell.cancel()
 
 
 def _root(workspace: str | Path | None) -> str | None:

@@ -5,7 +5,8 @@ The agent asks only while its spend is below the limit, so it overshoots by one 
 
 from __future__ import annotations
 
-from replay import Limits, RunStopped, State
+from replay import Bound, Limits, RunStopped, State
+from runner.errors import BadAgent
 
 
 def exceeded(state: State, limits: Limits) -> RunStopped | None:
@@ -21,3 +22,16 @@ def exceeded(state: State, limits: Limits) -> RunStopped | None:
             reason="DollarLimit", detail=f"${spent.total_dollars:.4f} of ${limits.dollars:.4f} spent{lost}"
         )
     return None
+
+
+def priced(model: str, limits: Limits, bound: Bound) -> None:
+    """Raise `BadAgent` when there is a limit in dollars and nobody knows what an ask costs.
+
+    Such an ask would count as free, so the limit would never be reached: it is refused, not ignored (spec row 3).
+    """
+    if limits.dollars is not None and bound.dollars is None:
+        message = (
+            f"there is a limit of ${limits.dollars:g}, and what {model} costs is unknown: give the model its prices, "
+            "install the extra 'prices', or take the limit away"
+        )
+        raise BadAgent(message)

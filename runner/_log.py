@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+logging.getLogger("refold").addHandler(logging.NullHandler())  # without it, warnings land on a user's stderr
 _STANDARD = structlog.wrap_logger(
     logging.getLogger("refold"),
     processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 import eventlog
 import replay
 from replay import AttemptMarked, Event, FileIntended, RunResumed, RunStopped, State, WorkspaceAccepted
-from runner import _log, _workspace
+from runner import _door, _log, _workspace
 from runner._agent import Agent
 from runner._clock import LogClock
 from runner._decide import decide
@@ -107,6 +107,8 @@ class Life:
     def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
         """Append events and return `state`, which has them folded, with the line's place."""
         encoded = [replay.encode(event) for event in events]
+        if any(isinstance(event, RunStopped) for event in events):
+            self._no_more_files()  # what is cut off and still runs must not write behind the stop
         room = ROOM if any(isinstance(event, AttemptMarked) for event in events) else 0
         for group in _lines(encoded):
             line = self.log.append(now, group, room=room)
@@ -137,6 +139,10 @@ class Life:
             line = self.log.append(now, [replay.encode(intended)])
             self._files.append((line.at, intended))
 
+    def _no_more_files(self) -> None:
+        with self._filing:
+            self._over = True
+
     def _fold_files(self, state: State) -> State:
         with self._filing:
             for at, intended in self._files:
@@ -155,14 +161,13 @@ class Life:
         if not changed:
             return []
         if accept is not None:
-            return [WorkspaceAccepted(by=accept, files=tuple(changed))]
+            return [WorkspaceAccepted(by=_door.clean(accept, _door.MAX_NAME).text, files=tuple(changed))]
         names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
         return [RunStopped(reason="WorkspaceChanged", detail=names)]
 
     def end(self) -> None:
         """The life is over and writes nothing more; the log is closed when all that it started has ended."""
-        with self._filing:
-            self._over = True
+        self._no_more_files()
         self.work.when_idle(self._close)
 
     def _close(self) -> None:

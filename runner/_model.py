@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from replay import Bound, Message, Reply
@@ -25,7 +26,8 @@ class ToolSpec(NamedTuple):
 class Request:
     """One ask. `turn` counts the saved replies so far plus one; `purpose` is `turn` or `summary`.
 
-    `parameters` are passed to the provider as they are. `n` counts asks in a row without a reply, from 1.
+    `parameters` are passed to the provider as they are. `n` counts asks in a row without a reply, from 1. `at` is the
+    log's time of the ask, by which it is priced; it is no part of what is sent.
     """
 
     run: str
@@ -36,6 +38,7 @@ class Request:
     tools: Sequence[ToolSpec]
     messages: Sequence[Message]
     parameters: Mapping[str, Any]
+    at: datetime | None = None
 
 
 class Model(Protocol):

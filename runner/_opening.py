@@ -10,6 +10,7 @@ from __future__ import annotations
 from replay import Event, LimitsChanged, RunResumed, RunStopped, State
 from runner import _limits
 from runner._agent import Agent
+from runner._decide import request
 from runner._stops import STOPS
 from runner.errors import CannotContinue, NotStarted
 
@@ -32,8 +33,14 @@ def waits(agent: Agent, state: State) -> bool:
 
 
 def resumed(agent: Agent, state: State, *, host: str, pid: int, clock_back: bool) -> list[Event]:
-    """The events of the opening line. Raises the stop's error when the limit that stopped the run still stands."""
+    """The events of the opening line.
+
+    Raises the stop's error when the limit that stopped the run still stands, and `BadAgent` when there is a limit in
+    dollars and the ask that is due has no price.
+    """
     limits = agent.limits
+    if limits.dollars is not None and state.phase == "model" and state.stop is None:
+        _limits.priced(agent.model.name, limits, agent.model.bound(request(agent, state, state.at)))
     still = _limits.exceeded(state, limits)
     if state.stopped is not None and still is not None and state.stopped.reason == still.reason:
         raise STOPS[still.reason](state.run, still.detail)

@@ -27,7 +27,7 @@ from replay import (
     ResultRecorded,
     State,
 )
-from runner import _arguments, _door, _log
+from runner import _arguments, _door, _ladder, _log
 from runner._agent import Agent
 from runner._call import CURRENT, Call, Found, Missing, Unsure
 from runner._decide import request
@@ -35,7 +35,7 @@ from runner._replies import storable
 from runner._tools import Tool
 from runner._work import Parking, Work, settle
 from runner._workspace import Workspace
-from runner.errors import ModelError, ToolFailed, Unknown
+from runner.errors import ModelError, NeedsPerson, ToolFailed, Unknown
 
 Files = Callable[[str, bool], Workspace | None]
 
@@ -85,14 +85,14 @@ class World:
     async def _ask(self, state: State) -> Outcomes:
         log = _log.logger(run=state.run)
         try:
-            reply = storable(await self.agent.model.ask(request(self.agent, state)), state.turns + 1)
+            reply = storable(await self.agent.model.ask(request(self.agent, state, state.at)), state.turns + 1)
             return Outcomes([ReplySaved(reply=reply)])
         except ModelError as error:
             failed = ModelFailed(
                 error=_door.error(error.why),
-                transient=error.transient,
-                billed=error.billed,
-                retry_after=error.retry_after,
+                transient=bool(error.transient),
+                billed=bool(error.billed),
+                retry_after=_door.seconds(error.retry_after),
             )
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
@@ -111,6 +111,8 @@ class World:
             key=attempt.key,
             arguments=_arguments.parse(call.call.arguments),
             files=self.files(call.call.id, writable),
+            acts=writable,
+            told=_ladder.said(call, state),
         )
 
     def _known(self, state: State, call: str) -> tuple[CallState, Tool]:
@@ -127,37 +129,56 @@ class World:
         if tool.signature.call is not None:
             values[tool.signature.call] = context
         CURRENT.set(context)
+        try:
+            return await self._outcomes(tool, marked, values, context)
+        finally:
+            if context.files is not None:
+                context.files.seal()
+
+    async def _outcomes(self, tool: Tool, marked: AttemptMarked, values: dict[str, object], context: Call) -> Outcomes:
         outcomes = Outcomes()
         ended: Event
         try:
             body = functools.partial(tool.function, **values)
             value = await self._run(tool, body, abandon=tool.effect == "reads")
         except ToolFailed as failed:
-            ended = self._ended(marked, did="nothing", error=failed.why, retry_after=failed.retry_after)
+            ended = self._ended(tool, marked, failed.why, did="nothing", retry_after=failed.retry_after)
         except BaseException as error:
             if self._cut(error):
                 raise
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 outcomes.error = error
             ended = self._ended(
+                tool,
                 marked,
-                did="nothing" if tool.effect == "reads" else "unknown",
-                error=error.why if isinstance(error, Unknown) else error,
+                error.why if isinstance(error, Unknown) else error,
+                did="nothing" if tool.effect == "reads" and not isinstance(error, NeedsPerson) else "unknown",
                 retry_after=error.retry_after if isinstance(error, Unknown) else None,
+                asks=isinstance(error, NeedsPerson),
             )
         else:
             stored = _door.result(value, tool.secret)
             ended = ResultRecorded(call=marked.call, how="ran", text=stored.text, lossy=stored.lossy, n=marked.n)
-        written = context.files.written if context.files is not None else []
-        outcomes.events = [*written, ended]
+        if context.files is not None:
+            context.files.seal()
+            outcomes.events += context.files.written
+        outcomes.events.append(ended)
         return outcomes
 
     def _ended(
-        self, marked: AttemptMarked, *, did: Any, error: BaseException | str, retry_after: float | None
+        self,
+        tool: Tool,
+        marked: AttemptMarked,
+        error: BaseException | str,
+        *,
+        did: Any,
+        retry_after: object,
+        asks: bool = False,
     ) -> AttemptEnded:
-        text = _door.error(error)
+        text = _door.error(error, tool.secret)
         _log.logger(call=marked.call, key=marked.key).info("attempt ended", did=did, error=text)
-        return AttemptEnded(call=marked.call, n=marked.n, did=did, error=text, retry_after=retry_after)
+        after = _door.seconds(retry_after)
+        return AttemptEnded(call=marked.call, n=marked.n, did=did, error=text, retry_after=after, asks=asks)
 
     async def _lookup(self, state: State, asked: LookupAsked) -> Outcomes:
         call, tool = self._known(state, asked.call)
@@ -170,7 +191,7 @@ class World:
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=_door.error(error))])
+            return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=_door.error(error, tool.secret))])
         if isinstance(looked, Found):
             stored = _door.result(looked.result, tool.secret)
             return Outcomes([ResultRecorded(call=asked.call, how="found", text=stored.text, lossy=stored.lossy)])

@@ -19,7 +19,6 @@ from runner._clock import Clock, LogClock
 from runner.errors import AlreadyAnswered, NoSuchQuestion, NotStoppable, WrongAnswer
 
 Verdict = Literal["approve", "refuse", "rerun", "done"]
-MAX_NAME = 1 << 10
 _FITS = {"approve": ("approve", "refuse"), "settle": ("rerun", "done")}
 
 
@@ -65,7 +64,7 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     return QuestionAnswered(
         id=question,
         answer=verdict,
-        who=_door.clean(who, MAX_NAME).text,
+        who=_door.clean(who, _door.MAX_NAME).text,
         digest=asked.digest,
         text=_door.clean(text).text,
     )
@@ -106,7 +105,7 @@ def stop(run: str, who: str, *, runs: str | Path) -> State:
             raise NotStoppable(run, "it is done")
         if state.stopped is not None and state.stopped.final:
             raise NotStoppable(run, f"it was stopped for good before: {state.stopped.detail}")
-        return RunStopped(reason="StoppedByPerson", final=True, detail=f"by {_door.clean(who, MAX_NAME).text}")
+        return RunStopped(reason="StoppedByPerson", final=True, detail=f"by {_door.clean(who, _door.MAX_NAME).text}")
 
     return _write(Path(runs), run, stopped, final=True)
 

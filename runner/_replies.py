@@ -16,7 +16,10 @@ from runner import _door
 from runner.errors import ModelError
 
 MAX_RAW = 4 << 20
-MAX_NAME = 1 << 10
+MAX_CALLS = 8 << 20
+"""The most bytes that the arguments of all calls of a reply may take together; each call has an equal share."""
+MAX_REPLY = 15 << 20
+"""The most bytes of a whole reply: a line of the log holds no more."""
 
 
 def storable(reply: object, turn: int) -> Reply:
@@ -28,11 +31,13 @@ def storable(reply: object, turn: int) -> Reply:
         raise ModelError(f"the model returned {type(reply).__name__}, not a Reply", transient=False, billed=True)
     try:
         made = _made(reply, turn)
-        replay.encode(ReplySaved(reply=made))
+        size = len(replay.encode(ReplySaved(reply=made)))
     except (replay.NotFaithful, TypeError, AttributeError, ValueError) as error:
         raise ModelError(
             f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True
         ) from error
+    if size > MAX_REPLY:
+        raise ModelError(f"the model's reply takes {size} bytes, more than a line holds", transient=False, billed=True)
     return made
 
 
@@ -45,10 +50,11 @@ def _made(reply: Reply, turn: int) -> Reply:
     text, lossy = _door.clean(reply.text)
     raw, raw_lossy = _door.clean(reply.raw, MAX_RAW)
     calls = []
+    share = min(_door.MAX_TEXT, MAX_CALLS // max(1, len(reply.calls)))
     for index, call in enumerate(reply.calls):
-        arguments, bent = _door.clean(_raw(call.arguments))
-        name, renamed = _door.clean(call.tool, MAX_NAME)
-        provider_id, other = _door.clean(call.provider_id, MAX_NAME)
+        arguments, bent = _door.clean(_raw(call.arguments), share)
+        name, renamed = _door.clean(call.tool, _door.MAX_NAME)
+        provider_id, other = _door.clean(call.provider_id, _door.MAX_NAME)
         lossy = lossy or bent or renamed or other
         calls.append(ToolCall(tool=name, arguments=arguments, provider_id=provider_id, id=f"{turn}.{index}"))
     dollars = reply.dollars if reply.dollars is not None and math.isfinite(reply.dollars) else None
@@ -56,7 +62,7 @@ def _made(reply: Reply, turn: int) -> Reply:
         reply,
         text=text,
         raw="" if raw_lossy else raw,
-        model=_door.clean(reply.model, MAX_NAME).text,
+        model=_door.clean(reply.model, _door.MAX_NAME).text,
         calls=tuple(calls),
         dollars=float(dollars) if dollars is not None else None,
         lossy=lossy or raw_lossy,

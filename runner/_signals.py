@@ -29,13 +29,14 @@ def _ours_to_take(number: int) -> bool:
 
 
 def _ring(number: int, _frame: object) -> None:
-    if all(parking.asked for _, parking in _active):  # the second time: stop at once, as if nobody had taken it
+    if all(parking.rung for _, parking in _active):  # the second time: stop at once, as if nobody had taken it
         signal.signal(number, signal.SIG_DFL)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         signal.raise_signal(number)
         return
     for loop, parking in _active:
+        parking.rung = True
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(parking.ask)
 

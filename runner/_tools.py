@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, overload
 
 from replay import Effect
-from runner import _arguments
+from runner import _arguments, _schemas
 from runner._call import Call
 from runner._door import Secret
 from runner.errors import BadTool
@@ -45,6 +45,8 @@ class Tool:
         attempts: int,
         secret: Sequence[Secret],
         name: str | None,
+        schema: Mapping[str, Any] | None = None,
+        description: str | None = None,
     ) -> None:
         self.name: str = name or str(getattr(function, "__name__", "tool"))
         self.function = function
@@ -55,8 +57,13 @@ class Tool:
         self.timeout = timeout
         self.attempts = attempts
         self.secret = tuple(secret)
-        self.signature = _arguments.signature(self.name, function, Call)
-        self.description = _arguments.description(function)
+        self.given = schema is not None
+        self.signature = (
+            _arguments.signature(self.name, function, Call)
+            if schema is None
+            else _arguments.given(self.name, function, Call, dict(schema))
+        )
+        self.description = _arguments.description(function) if description is None else description
         self.find: Callable[[Call], object] | None = None
         self.lands_within = timeout
         self._check()
@@ -118,10 +125,11 @@ class Tool:
     def problem(self, arguments: str) -> str | None:
         """Why these raw arguments can't be used, or None."""
         try:
-            _arguments.bind(self.signature.type, _arguments.parse(arguments))
+            parsed = _arguments.parse(arguments)
+            _arguments.bind(self.signature.type, parsed)
         except _arguments.InvalidArguments as invalid:
             return str(invalid)
-        return None
+        return _schemas.problem(self.schema, parsed) if self.given else None
 
 
 @overload
@@ -137,6 +145,8 @@ def tool(
     attempts: int = ...,
     secret: Sequence[Secret] = ...,
     name: str | None = ...,
+    schema: Mapping[str, Any] | None = ...,
+    description: str | None = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 def tool(
     function: Callable[..., object] | None = None,
@@ -150,6 +160,8 @@ def tool(
     attempts: int = ATTEMPTS,
     secret: Sequence[Secret] = (),
     name: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+    description: str | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a function a tool. The schema comes from its type hints, the description from its docstring.
 
@@ -159,6 +171,8 @@ def tool(
     once_per    the arguments that make the call's intent: a second call with them is refused (row 24)
     timeout     seconds an attempt may take; attempts: how many that ended in their own life (row 23)
     secret      names of result fields, or patterns in its text, that are masked before anything is logged (row 12)
+    schema      a JSON schema of the arguments, for a service that describes its own: the function then takes a `Call`
+                alone and reads `call.arguments`; description: what the model reads instead of a docstring
 
     Raises `BadTool` when the declaration contradicts itself.
     """
@@ -174,6 +188,8 @@ def tool(
             attempts=attempts,
             secret=secret,
             name=name,
+            schema=schema,
+            description=description,
         )
 
     return declare if function is None else declare(function)

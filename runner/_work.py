@@ -62,16 +62,19 @@ class Work:
         context = contextvars.copy_context()
 
         def run() -> None:
-            box.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
             try:
                 box.set_result(context.run(body))
+            except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
+                box.set_exception(RuntimeError(f"the function raised StopIteration({error})"))
             except BaseException as error:  # noqa: BLE001 (it travels to whoever waits for the future)
                 box.set_exception(error)
             finally:
                 self._end()
 
         self._begin()
-        threading.Thread(target=run, name="refold-tool").start()
+        box.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
+        # A daemon: a process that has parked may exit, and the kernel drops the lock; the call is open, as at a death.
+        threading.Thread(target=run, name="refold-tool", daemon=True).start()
         return box
 
 
@@ -79,11 +82,13 @@ class Parking:
     """Asked by a signal: let the call in flight end within `grace` seconds, then park (spec row 9).
 
     `cut` is set once what is in flight is being cut off: from then on a cancellation is ours, before that a tool's own.
+    `rung` is set by the signal itself, even while something blocks the loop and `asked` has to wait for it.
     """
 
     def __init__(self, grace: float) -> None:
         self.grace = grace
         self.cut = False
+        self.rung = False
         self._asked = asyncio.Event()
 
     @property

@@ -11,6 +11,8 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import stat
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,14 +25,21 @@ Record = Callable[[FileIntended], None]
 
 
 def hash_file(path: Path) -> str | None:
-    """SHA-256 of a file's content in hex; None when there is no such file. A directory or a device has no content."""
+    """SHA-256 of a file's content in hex; None when there is no such file.
+
+    A directory, a FIFO or a device has no content, and is not opened: some would never answer.
+    """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "not a file"
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return None
-    except (IsADirectoryError, NotADirectoryError):
+    except NotADirectoryError:
         return "not a file"
+    except OSError as error:
+        return f"not readable: {error.strerror}"
 
 
 class Workspace:
@@ -46,6 +55,13 @@ class Workspace:
         self._record = record
         self._read_only = read_only
         self._written: dict[str, str | None] = {}
+        self._sealed = False
+        self._mutex = threading.Lock()
+
+    def seal(self) -> None:
+        """Refuse every further write, once one that is under way has ended: the call they would belong to is over."""
+        with self._mutex:
+            self._sealed = True
 
     @property
     def written(self) -> list[FileWritten]:
@@ -100,12 +116,13 @@ class Workspace:
 
     def _change(self, path: str, sha256: str | None, act: Callable[[Path], None]) -> None:
         place = self.locate(path)
-        refused = self._read_only()
-        if refused is not None:
-            raise ReadOnlyWorkspace(path, refused)
-        self._record(FileIntended(call=self._call, path=path, sha256=sha256, before=hash_file(place)))
-        act(place)
-        self._written[path] = sha256
+        with self._mutex:
+            refused = "its call is over" if self._sealed else self._read_only()
+            if refused is not None:
+                raise ReadOnlyWorkspace(path, refused)
+            self._record(FileIntended(call=self._call, path=path, sha256=sha256, before=hash_file(place)))
+            act(place)
+            self._written[path] = sha256
 
 
 def _temporary(place: Path, path: str) -> Path:
@@ -118,13 +135,19 @@ def _replace(place: Path, path: str, data: bytes) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(place, path)
     mode = place.stat().st_mode & 0o777 if place.exists() else None
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        if mode is not None:
-            os.fchmod(file.fileno(), mode)
-        _sync(file.fileno())
-    temporary.replace(place)
+    temporary.unlink(missing_ok=True)
+    try:
+        with temporary.open("xb") as file:  # never through a link that somebody put there
+            file.write(data)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            _sync(file.fileno())
+        temporary.replace(place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
     for directory in dict.fromkeys((place.parent, *(p.parent for p in made))):
         _sync_directory(directory)
 
@@ -165,7 +188,7 @@ def changed(root: str | None, files: Mapping[str, tuple[str | None, ...]]) -> li
     found = []
     for path, explained in files.items():
         place = Path(root, path)
-        if len(explained) > 1:
+        with contextlib.suppress(OSError):
             _temporary(place, path).unlink(missing_ok=True)
         now = hash_file(place)
         if now not in explained:

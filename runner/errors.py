@@ -3,6 +3,7 @@
     RunError
     ├── ToolFailed           raised by a tool: this attempt certainly did nothing
     ├── Unknown              raised by a tool: this attempt may have acted
+    │   └── NeedsPerson      and a person must answer something before another can go on
     ├── ModelError           raised by a model: this ask came to nothing
     ├── BadTool, BadAgent    a declaration that can't be used
     ├── NotStarted, NotFinished, CannotContinue, NotStoppable    a run that can't be treated as asked
@@ -54,6 +55,16 @@ class Unknown(RunError):
 
     def __str__(self) -> str:
         return self.why
+
+
+class NeedsPerson(Unknown):
+    """Raised by a tool whose service wants an answer from a person: `why` is what it asks (spec row 23).
+
+    The ladder's first rungs are skipped, since a repeat would only be asked the same. A person settles the call: a
+    `rerun` may carry the answer, which the next attempts find in `Call.told`.
+    """
+
+    hint = "A person settles it: `refold settle RUN QUESTION rerun --answer TEXT`, or `done --found TEXT`."
 
 
 class ModelError(RunError):

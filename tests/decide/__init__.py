@@ -1,0 +1,1 @@
+"""Tests of the pure half of runner: what comes next, decided from a state and the time, without a disk or a clock."""

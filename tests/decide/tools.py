@@ -1,0 +1,85 @@
+"""Tools with every effect, and agents made of them. No body ever runs: the tests play the world themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+import runner
+from replay import Bound, Limits, Reply
+from runner._tools import Approval
+
+KEPT = timedelta(hours=1)
+BOUND = Bound(input_tokens=1000, output_tokens=100, dollars=0.5)
+
+
+@dataclass
+class Priced:
+    """A model that is only asked what an ask may cost."""
+
+    name: str = "priced"
+    most: Bound = field(default_factory=lambda: BOUND)
+
+    def bound(self, request: runner.Request) -> Bound:
+        """The same for every request."""
+        return self.most
+
+    async def ask(self, request: runner.Request) -> Reply:
+        """Never asked: replies are events that the tests write."""
+        raise NotImplementedError
+
+
+def odd(arguments: Mapping[str, Any]) -> bool:
+    """An approval's predicate: the first causes need a yes, the last makes the predicate raise."""
+    return {"a": False, "b": True}[arguments["cause"]]
+
+
+def make(  # each argument is one fact of a declaration
+    name: str,
+    effect: Literal["reads", "idempotent", "keyed", "once"],
+    *,
+    lookup: bool = False,
+    lands_within: float | None = None,
+    once_per: Sequence[str] = (),
+    approval: Approval = False,
+    attempts: int = 3,
+    timeout: float = 10,
+    remembers: timedelta = KEPT,
+) -> runner.Tool:
+    """A tool of this effect that takes a `cause`."""
+
+    @runner.tool(
+        name=name,
+        effect=effect,
+        remembers=remembers if effect == "keyed" else None,
+        approval=approval,
+        once_per=once_per,
+        attempts=attempts,
+        timeout=timeout,
+    )
+    def body(cause: str) -> str:
+        raise NotImplementedError(cause)
+
+    if lookup:
+
+        @body.lookup(lands_within=lands_within)
+        def find(call: runner.Call) -> runner.Unsure:
+            raise NotImplementedError(call)
+
+    return body
+
+
+LOOK = make("look", "reads")
+PUT = make("put", "idempotent")
+PAY = make("pay", "keyed", lookup=True, lands_within=30, once_per=("cause",), approval=odd)
+PUSH = make("push", "keyed")
+PATCH = make("patch", "once", lookup=True, lands_within=20)
+SEND = make("send", "once", approval=True)
+TOOLS = (LOOK, PUT, PAY, PUSH, PATCH, SEND)
+
+
+def agent(*tools: runner.Tool, limits: Limits | None = None, approve: Literal["ask", "off"] = "ask") -> runner.Agent:
+    """An agent with these tools, or with all of the above."""
+    return runner.Agent(model=Priced(), tools=tools or TOOLS, limits=limits or Limits(), approve=approve)

@@ -1,0 +1,232 @@
+"""A random walk: `decide` against a world that may do anything the contract allows, with the truth kept beside the log.
+
+The world replies with any calls, refuses, loses replies, acts and does not say so, acts late, forgets keys, kills the
+process before or after it acted, parks it, sets its clock back, deploys other code, keeps a person waiting. After a
+while it turns kind: nothing fails any more, the model comes to its answer, the person answers. What must always hold is
+stated on finished walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
+
+import replay
+import runner
+from replay import (
+    AttemptEnded,
+    AttemptMarked,
+    Event,
+    Limits,
+    LookupAnswered,
+    LookupAsked,
+    ModelAsked,
+    ModelFailed,
+    Question,
+    ReplySaved,
+    ResultRecorded,
+    RunStopped,
+    Usage,
+)
+from runner import _opening
+from tests.decide import tools
+from tests.decide.service import Service
+from tests.decide.story import Story, named
+
+T = TypeVar("T")
+KIND_AFTER = 40
+LONGEST = 400
+"""Lines: a walk that writes more runs in a circle."""
+CALLS = (
+    *[(name, '{"cause": "a"}') for name in ("look", "look", "look", "put", "pay", "pay", "push", "patch", "patch", "send")],
+    ("pay", '{"cause": "b"}'),
+    ("pay", '{"cause": "c"}'),
+    ("pay", '{"cause": '),
+    ("nope", "{}"),
+)
+DEPLOYS = (
+    tools.agent(),
+    tools.agent(approve="off"),
+    tools.agent(tools.LOOK, tools.PUT, tools.PAY, tools.PUSH),
+    tools.agent(tools.LOOK, tools.PAY, tools.make("put", "once"), tools.make("push", "once"), tools.PATCH, tools.SEND),
+)
+
+
+class Choose(Protocol):
+    """One of several options. The first is the quiet one."""
+
+    def __call__(self, options: Sequence[T], /) -> T: ...
+
+
+class World:
+    """One walk. `how` it ended: done, stopped, or paused with a person who left."""
+
+    def __init__(self, choose: Choose, *, limits: Limits | None = None, deploys: bool = False) -> None:
+        self._choose = choose
+        self._deploys = deploys
+        self.limits = limits or Limits(resumes=20)
+        self.story = Story(tools.agent(limits=self.limits))
+        self.service = Service()
+        self.how = ""
+        self._ahead = timedelta()
+        self._gone = False
+
+    @property
+    def kind(self) -> bool:
+        """Whether the world has stopped being difficult."""
+        return len(self.story.lines) >= KIND_AFTER
+
+    def walk(self) -> World:
+        """Go on until the run is done, stopped, or waits for a person who left."""
+        outcomes: list[Event] = []
+        while not self.how:
+            assert len(self.story.lines) < LONGEST, "the run never ends"
+            intents = self.story.go(*outcomes)
+            if not (outcomes or intents):
+                self._rest()
+                continue
+            outcomes = []
+            if self._often(24):
+                self._die()
+                continue
+            outcomes = self._perform(intents)
+            self._pass_time((0, 1, 5))
+            if self._often(24):
+                outcomes = []
+                self._die()
+            elif self.story.state.phase != "done" and self._often(40):
+                self.story.write(*self._part(outcomes), RunStopped(reason="Interrupted"))
+                outcomes = []
+        self._pass_time((3600,))
+        return self
+
+    def _often(self, sides: int) -> bool:
+        """Whether a die shows its last side: never in a kind world."""
+        return not self.kind and self._choose(range(sides)) == sides - 1
+
+    def _pass_time(self, seconds: Sequence[float]) -> None:
+        self.story.tick(self._choose(seconds))
+        self.service.pass_time(self._real)
+
+    @property
+    def _real(self) -> datetime:
+        """The services' time."""
+        return self.story.now + self._ahead
+
+    def _part(self, outcomes: list[Event]) -> list[Event]:
+        """What came back before a park; the rest was cut off."""
+        return outcomes[: self._choose(range(len(outcomes) + 1))]
+
+    def _die(self) -> None:
+        """The process is gone; another one opens the run, if it may."""
+        back = self._often(6)
+        if back:
+            self._ahead += timedelta(days=365)
+        self._pass_time((1, 40, 4000))
+        agent = self.story.agent
+        if self._deploys and self._often(4):
+            agent = self._choose(DEPLOYS)
+            self.limits = replace(self.limits, turns=self._choose((None, 30)))
+        state = self.story.state
+        self._gone = _opening.waits(agent, state)
+        if state.phase == "done" or self._gone:
+            return
+        try:
+            self.story.die(0, clock_back=back, agent=agent.replace(limits=self.limits))
+        except runner.RunStopped:
+            self.how = "stopped"
+
+    def _rest(self) -> None:
+        """Nothing is due: why, and what then."""
+        state = self.story.state
+        if state.phase == "done":
+            self.how = "done"
+        elif state.waiting:
+            self._person()
+        elif state.stopped is not None:
+            if state.stopped.reason == "TooManyResumes" or self._often(2):
+                self.how = "stopped"
+            else:
+                self._die()
+        else:
+            assert state.wait is not None and state.wait.until > self.story.now, "nothing is due, and nothing will be"
+            self.story.tick((state.wait.until - self.story.now).total_seconds())
+            self.service.pass_time(self._real)
+
+    def _person(self) -> None:
+        """A person answers one question, truly, after a while; in this process or in another one."""
+        if self._often(8):
+            self.how = "paused"
+            return
+        self._pass_time((100, 7200))
+        question = self._choose(self.story.state.waiting)
+        self.story.write(
+            replay.QuestionAnswered(id=question.id, answer=self._verdict(question), who="ann", digest=question.digest)
+        )
+        if self._gone or self.story.state.stopped is not None or self._often(2):
+            self._die()
+
+    def _verdict(self, question: Question) -> replay.Verdict:
+        if question.kind == "approve":
+            return self._choose(("approve", "approve", "refuse"))
+        return "done" if self.service.acted.get(question.call) else "rerun"
+
+    def _perform(self, intents: Sequence[Event]) -> list[Event]:
+        play: dict[type[Event], Callable[..., Event]] = {
+            ModelAsked: self._model,
+            AttemptMarked: self._attempt,
+            LookupAsked: self._lookup,
+        }
+        return [play[type(intent)](intent) for intent in intents if type(intent) in play]
+
+    def _model(self, asked: ModelAsked) -> Event:
+        if self._often(8):
+            retry_after = self._choose((None, 100.0))
+            return ModelFailed(
+                error="busy", transient=not self._often(8), billed=self._choose((True, False)), retry_after=retry_after
+            )
+        usage = Usage(input_tokens=self._choose((10, 500)), output_tokens=5)
+        wanted = range(0) if self.kind else range(self._choose((0, 1, 1, 2, 3, 4)))
+        reply = replay.Reply(
+            text="so it is",
+            calls=tuple(replay.ToolCall(tool=t, arguments=a) for t, a in (self._choose(CALLS) for _ in wanted)),
+            usage=usage,
+            dollars=self._choose((0.25, None)),
+            stop="length" if self._often(10) else "pause" if self._often(3) else "stop",
+        )
+        return ReplySaved(reply=named(reply, self.story.state.turns + 1))
+
+    def _attempt(self, marked: AttemptMarked) -> Event:
+        call = self.story.state.find(marked.call)
+        tool = self.story.agent.tool(call.call.tool) if call is not None else None
+        assert tool is not None
+        how = "acts" if self.kind else self._choose(("acts", "acts", "acts", "silent", "lost", "late", "no", "never"))
+        retry_after = self._choose((None, 2.0, 90.0)) if how in ("silent", "lost", "late") else None
+        if how in ("acts", "silent"):
+            self.service.send(tool, marked.call, marked.key, self._real)
+        if how == "acts":
+            return ResultRecorded(call=marked.call, how="ran", text="ok", n=marked.n)
+        if how == "late":
+            within = timedelta(seconds=tool.lands_within * self._choose((0.1, 0.99)))
+            self.service.send_late(tool, marked.call, marked.key, self._real + within)
+        did_nothing = how in ("no", "never") or tool.effect == "reads"
+        return AttemptEnded(
+            call=marked.call,
+            n=marked.n,
+            did="nothing" if did_nothing else "unknown",
+            retry_after=30.0 if how == "no" else retry_after,
+            error=how,
+        )
+
+    def _lookup(self, asked: LookupAsked) -> Event:
+        how = "answers" if self.kind else self._choose(("answers", "answers", "unsure", "raises"))
+        if how == "raises":
+            return LookupAnswered(call=asked.call, said="unsure", error="down")
+        if how == "unsure":
+            return LookupAnswered(call=asked.call, said="unsure")
+        if self.service.acted.get(asked.call):
+            return ResultRecorded(call=asked.call, how="found", text="ok")
+        return LookupAnswered(call=asked.call, said="missing")

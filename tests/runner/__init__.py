@@ -1,0 +1,1 @@
+"""Tests of the acting half of runner, through its public face: real directories, real processes, real deaths."""
