@@ -48,6 +48,7 @@ from replay._messages import (
     ToolCall,
     Usage,
 )
+from replay._retrace import Divergence, Drift, Retraced, is_decision, retrace
 from replay._state import (
     NEW,
     Ask,
@@ -80,6 +81,8 @@ __all__ = [
     "CallState",
     "Definitions",
     "Digests",
+    "Divergence",
+    "Drift",
     "Effect",
     "Event",
     "Failures",
@@ -110,6 +113,7 @@ __all__ = [
     "ReplySaved",
     "Result",
     "ResultRecorded",
+    "Retraced",
     "RunForked",
     "RunResumed",
     "RunStarted",
@@ -131,7 +135,9 @@ __all__ = [
     "digest_value",
     "encode",
     "fold",
+    "is_decision",
     "load",
+    "retrace",
     "step",
     "tag",
 ]

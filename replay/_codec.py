@@ -62,3 +62,8 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> _events.Any:
     if envelope.type in TAGS:
         raise Undecodable(seq, f"{envelope.type}: {why}")
     return _events.Unknown(envelope.type, bytes(raw), envelope.ignorable)
+
+
+def encode_value(value: msgspec.Struct) -> str:
+    """A value of an event as JSON text, for showing and comparing."""
+    return _encoder.encode(value).decode()

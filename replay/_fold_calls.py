@@ -47,9 +47,7 @@ def ended(state: State, event: e.AttemptEnded, at: datetime) -> State:
     last = call.attempts[-1] if call.attempts else None
     require(last is not None and last.n == event.n and last.did == "in flight", f"attempt {event.n} is not in flight")
     attempts = tuple(
-        replace(
-            a, did=event.did, ended=at, retry_after=event.retry_after, error=event.error, asks=event.asks
-        )
+        replace(a, did=event.did, ended=at, retry_after=event.retry_after, error=event.error, asks=event.asks)
         if a is last
         else a
         for a in call.attempts

@@ -111,7 +111,6 @@ def forked(state: State, event: e.RunForked, at: datetime) -> State:
         phase=_forked_phase(state),
         resumes=0,
         answered=False,
-        answer=None,
         fence=state.fence + event.fence,
         questions=questions,
     )
