@@ -6,6 +6,7 @@ randomness; time is an input that the log holds. `replay.load(eventlog.read(runs
 rules of the fold in `replay._fold`.
 """
 
+from replay._audit import audit
 from replay._codec import decode, encode, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
@@ -64,6 +65,17 @@ from replay._state import (
     Summary,
     Wait,
 )
+from replay._story import (
+    AskStory,
+    AttemptStory,
+    Audit,
+    CallStory,
+    Finding,
+    LifeStory,
+    LookupStory,
+    QuestionStory,
+    WaitStory,
+)
 from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Limits, Phase
 from replay.errors import IllegalEvent, NotFaithful, ReplayError, Undecodable
 
@@ -74,11 +86,15 @@ __all__ = [
     "Answered",
     "AnyEvent",
     "Ask",
+    "AskStory",
     "Attempt",
     "AttemptEnded",
     "AttemptMarked",
+    "AttemptStory",
+    "Audit",
     "Bound",
     "CallState",
+    "CallStory",
     "Definitions",
     "Digests",
     "Divergence",
@@ -90,13 +106,16 @@ __all__ = [
     "FileHash",
     "FileIntended",
     "FileWritten",
+    "Finding",
     "Happened",
     "History",
     "IllegalEvent",
+    "LifeStory",
     "Limits",
     "LimitsChanged",
     "LookupAnswered",
     "LookupAsked",
+    "LookupStory",
     "Lookups",
     "Message",
     "ModelAsked",
@@ -107,6 +126,7 @@ __all__ = [
     "Question",
     "QuestionAnswered",
     "QuestionAsked",
+    "QuestionStory",
     "ReplayError",
     "Replied",
     "Reply",
@@ -128,8 +148,10 @@ __all__ = [
     "Unknown",
     "Usage",
     "Wait",
+    "WaitStory",
     "WaitUntil",
     "WorkspaceAccepted",
+    "audit",
     "decode",
     "digest",
     "digest_value",

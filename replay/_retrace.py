@@ -1,9 +1,9 @@
 """Retrace: walk a history with today's code and name the first place where it would go another way (spec row 28).
 
-A line holds what came back, then what was decided. The retrace folds what came back, asks today's `decide` at the
-time the line was written, and compares what it answers with what the line holds. A *divergence* is another decision, named at
-the first place and only there: behind it the history is no longer today's. *Drift* is the same decision from changed
-parts: instructions, tools, messages, parameters, or the bound of an ask. A line without a decision is only folded.
+A line holds what came back, then what was decided. The retrace folds what came back, asks today's `decide` at the time
+the line was written, and compares the two. A *divergence* is another decision, named at the first place and only there:
+behind it the history is no longer today's. *Drift* is the same decision from changed parts: instructions, tools,
+messages, parameters, or the bound of an ask. A line without a decision is only folded.
 
 `decide` is an argument, which is why no arrow runs from here to runner. It never acts, so a retrace needs no model, no
 tool and no lock.
