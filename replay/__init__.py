@@ -36,6 +36,7 @@ from replay._events import (
     WorkspaceAccepted,
 )
 from replay._fold import TRANSITIONS, fold, load, step
+from replay._frozen import FOLD_VERSION, dump, restore
 from replay._history import History
 from replay._messages import (
     HAPPENED,
@@ -80,6 +81,7 @@ from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Limit
 from replay.errors import IllegalEvent, NotFaithful, ReplayError, Undecodable
 
 __all__ = [
+    "FOLD_VERSION",
     "HAPPENED",
     "NEW",
     "TRANSITIONS",
@@ -155,10 +157,12 @@ __all__ = [
     "decode",
     "digest",
     "digest_value",
+    "dump",
     "encode",
     "fold",
     "is_decision",
     "load",
+    "restore",
     "retrace",
     "step",
     "tag",
