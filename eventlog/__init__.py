@@ -47,11 +47,11 @@ close. A head that is not exactly this counts as missing. It is written after ea
 power cut it is older than the log; it is never newer.
 
 How to read. Take lines from the first segment on while each is exactly a line and follows the one before it. Then
-look at what is left of the last segment, trailing NULs dropped:
+look at what is left of the last segment, trailing NULs dropped; the first of these that holds is the answer:
 
-- nothing: the log is whole;
-- the head names a later line than the last, or names another line than the log holds: damaged;
+- the head names a later line than the last, or another line than the log holds: damaged;
 - the head is closed and is not about the last line, or anything is left behind that: damaged;
+- nothing is left: the log is whole;
 - the bytes up to the next newline, or to the end, hold a NUL or lack the newline, and no line that is good by
   itself, and no other whole line (no NUL in it, beginning like a line), lies behind them: torn, a save that never
   finished. It was not acknowledged, and is no part of the log;

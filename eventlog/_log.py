@@ -13,6 +13,7 @@ nothing: it shares the parent's lock and files, and two writers are one too many
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Self
 
@@ -175,6 +176,6 @@ class Log:
 
     def _let_go(self) -> None:
         self._closed = True
-        self._segment.release()
-        self._witness.release()
-        self._lock.release()
+        for part in (self._segment, self._witness, self._lock):
+            with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
+                part.release()

@@ -98,16 +98,17 @@ def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
     Raises `NewerFormat` for a header of another format, `OSError` when the disk fails.
     """
     found = Segment(number)
-    for line, end in _good_lines(disk, fd, found, chain):
-        found.lines.append(line)
-        found.ends.append(end)
-        found.end = end
-    found.size = max(disk.fstat(fd).st_size, found.end)
-    found.rest = _without_nuls(disk, fd, found.end, found.size)
-    if found.rest > found.end:
+    _take_good_lines(disk, fd, found, chain)
+    while True:
+        found.size = max(disk.fstat(fd).st_size, found.end)
+        found.rest = _without_nuls(disk, fd, found.end, found.size)
+        if found.rest == found.end:
+            found.why, found.torn, found.good_after = "", False, 0
+            break
         _judge_rest(disk, fd, found)
-    else:
-        found.why = ""
+        # A writer at work may have finished the line since it was looked at; each such line is progress.
+        if not _take_good_lines(disk, fd, found, chain):
+            break
     return found
 
 
@@ -116,27 +117,35 @@ def count_good(disk: Disk, fd: int) -> int:
     return sum(_is_good(piece) for piece in _pieces(disk, fd, 0, disk.fstat(fd).st_size))
 
 
-def _good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> Iterator[tuple[Line, int]]:
-    buffer, base, position = b"", 0, 0
+def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
+    """Read on behind `found.end` as far as lines are good; tell whether there were any."""
+    before = found.end
+    why = found.why
+    buffer, base, position = b"", before, 0
     while True:
         newline = buffer.find(b"\n", position)
         if newline < 0:
             chunk = disk.pread(fd, _CHUNK, base + len(buffer)) if len(buffer) - position <= MAX_LINE else b""
             if not chunk:
-                found.why = "it has no newline"
-                return
+                found.why = "a line has no newline"
+                break
             base, buffer, position = base + position, buffer[position:] + chunk, 0
             continue
         try:
             line = parse(buffer[position : newline + 1])
-            chain.take(line, found.number, first=position == 0 and base == 0)
+            chain.take(line, found.number, first=base + position == 0)
         except Bad as error:
             found.why = str(error)
-            return
+            break
         except Newer as error:
             raise NewerFormat(chain.run, error.format) from None
         position = newline + 1
-        yield line, base + position
+        found.lines.append(line)
+        found.ends.append(base + position)
+        found.end = base + position
+    if found.end == before and why:  # nothing new: what was said about this place stands
+        found.why = why
+    return found.end > before
 
 
 def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import eventlog
+from eventlog import _frame
+from eventlog._line import Header
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from eventlog._disk import Disk
 
+ROOT = Path(__file__).resolve().parents[2]
 AT = datetime(2026, 11, 29, 15, 14, 58, 123456, tzinfo=UTC)
 OPENING = b'{"type":"opened"}'
 
@@ -73,3 +78,36 @@ def goes_on(runs: Path, run: str = "r", *, disk: Disk | None = None) -> eventlog
 def files(directory: Path) -> dict[str, bytes]:
     """Give every file of a directory with its bytes."""
     return {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()}
+
+
+def rolled(runs: Path, *, segments: int = 3) -> list[Path]:
+    """Make a log of several segments, sealed as a roll would leave them, each with a header and two lines."""
+    path = made(runs, saves=1)
+    header = eventlog.read(runs, "r").lines[0].header
+    assert header is not None
+    paths, seq, prev = [path], 2, eventlog.read(runs, "r").lines[-1].sum
+    for number in range(2, segments + 1):
+        content = b""
+        for step in range(3):
+            what = Header(1, "r", header.nonce, number, header.storage) if step == 0 else [event(step)]
+            seq += 1
+            line = _frame.build(seq, 1, AT, prev, what)
+            prev = _frame.parse(line).sum
+            content += line
+        paths.append(segment(runs, number=number))
+        paths[-1].write_bytes(content)
+    head(runs).unlink()
+    return paths
+
+
+def child(code: str, *arguments: object, **options: object) -> subprocess.Popen[str]:
+    """Start a Python process that imports our packages."""
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return] # the options are passed on
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        **options,
+    )

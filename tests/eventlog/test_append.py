@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
+from eventlog._disk import Disk
 from tests.eventlog.disks import Failing, Lying, Short, Traced, failing
 from tests.eventlog.making import AT, OPENING, event, files, goes_on, head, lines_of, made, numbers, segment
 
@@ -103,6 +104,18 @@ def test_room_stays_behind_a_line_as_synced_zeros(tmp_path: Path, room: int) -> 
         data = segment(tmp_path).read_bytes()
         assert len(data) - len(data.rstrip(b"\0")) >= room + 1
     log.abandon()
+
+
+def test_a_line_that_would_just_fill_the_zeros_has_one_more_behind_it(tmp_path: Path) -> None:
+    """The zero behind a line is what tells whatever a crash leaves further on from a whole line."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+    log.append(AT, [event(1)])
+    data = segment(tmp_path).read_bytes()
+    zeros, base = len(data) - len(data.rstrip(b"\0")), len(lines_of(segment(tmp_path))[-1])
+    log.append(AT, [event(1, zeros - base)])
+    assert len(lines_of(segment(tmp_path))[-1]) == zeros
+    assert segment(tmp_path).read_bytes().endswith(bytes(1000))
+    log.close()
 
 
 def test_a_full_disk_refuses_the_marker_and_leaves_the_log_alive(tmp_path: Path) -> None:
@@ -319,6 +332,7 @@ def test_close_cuts_the_zeros_and_says_closed_durably(tmp_path: Path) -> None:
     assert disk.steps[:4] == [("truncate", SEGMENT), ("sync", SEGMENT), ("write_some", HEAD), ("datasync", HEAD)]
     assert not segment(tmp_path).read_bytes().endswith(b"\0")
     assert eventlog.read(tmp_path, "r").closed
+    assert (tmp_path / "r" / "lock").read_bytes() == b""  # no name that the next holder could be mistaken for
     disk.steps.clear()
     log.close()
     assert disk.steps == []
@@ -337,6 +351,21 @@ def test_a_close_that_fails_lets_go_and_says_so(tmp_path: Path, step: int) -> No
         log.close()
     assert eventlog.lock_holder(tmp_path, "r") is None
     assert goes_on(tmp_path).seq == 3
+
+
+def test_closing_files_that_fail_to_close_lets_go_of_the_lock(tmp_path: Path) -> None:
+    """Hazard 17: EIO from close(2) says nothing that the sync has not said; the descriptor is gone all the same."""
+
+    class Bad(Disk):
+        def close(self, fd: int) -> None:
+            super().close(fd)
+            raise failing(errno.EIO)
+
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING], disk=Bad())
+    log.append(AT, [event(1)])
+    log.close()
+    assert eventlog.lock_holder(tmp_path, "r") is None
+    assert eventlog.read(tmp_path, "r").closed
 
 
 def test_abandon_writes_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import eventlog
 from eventlog import _frame
 from eventlog._line import Header
-from tests.eventlog.making import AT, event, files, goes_on, head, lines_of, made, segment
+from tests.eventlog.making import AT, event, files, goes_on, head, lines_of, made, rolled, segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,30 @@ def test_nul_block_in_the_middle(tmp_path: Path) -> None:
         error = refused(tmp_path)
         assert (error.file, error.offset, error.expected_seq) == ("seg-000001.jsonl", start, 3)
         assert error.good_after == behind, (first, last)
+
+
+def test_a_hole_and_a_whole_line_with_a_wrong_sum_behind_it(tmp_path: Path) -> None:
+    """A later line was begun, so the one with the hole was durable: no torn save, even without a good line behind."""
+    path = made(tmp_path, saves=3, size=300, end="abandon")
+    lines = lines_of(path)
+    head(tmp_path).unlink()
+    hole = lines[3][:40] + bytes(50) + lines[3][90:]
+    path.write_bytes(b"".join([*lines[:3], hole, lines[4].replace(b"noted", b"notes")]))
+    error = refused(tmp_path)
+    assert (error.expected_seq, error.good_after) == (3, 0)
+    assert "a whole line behind it" in error.why
+    path.write_bytes(b"".join([*lines[:3], hole]))
+    assert eventlog.read(tmp_path, "r").torn is not None
+
+
+def test_a_segment_behind_a_damaged_one_that_is_not_a_file(tmp_path: Path) -> None:
+    """Counting what is good behind the damage follows no link."""
+    paths = rolled(tmp_path)
+    (tmp_path / "target").write_bytes(paths[2].read_bytes())
+    paths[2].unlink()
+    paths[2].symlink_to(tmp_path / "target")
+    paths[1].write_bytes(b"rubbish\n")
+    assert refused(tmp_path).good_after == 0
 
 
 def test_a_stub_and_the_next_line_fused(tmp_path: Path) -> None:
@@ -214,26 +238,6 @@ def test_a_directory_with_a_head_and_no_segment(tmp_path: Path) -> None:
     """It was a run once: the first segment is gone, which is not the same as no run."""
     made(tmp_path).unlink()
     assert (refused(tmp_path).file, refused(tmp_path).offset) == ("seg-000001.jsonl", 0)
-
-
-def rolled(runs: Path, *, segments: int = 3) -> list[Path]:
-    """Make a log of several segments, sealed as a roll would leave them, each with a header and two lines."""
-    path = made(runs, saves=1)
-    header = eventlog.read(runs, "r").lines[0].header
-    assert header is not None
-    paths, seq, prev = [path], 2, eventlog.read(runs, "r").lines[-1].sum
-    for number in range(2, segments + 1):
-        content = b""
-        for step in range(3):
-            what = Header(1, "r", header.nonce, number, header.storage) if step == 0 else [event(step)]
-            seq += 1
-            line = _frame.build(seq, 1, AT, prev, what)
-            prev = _frame.parse(line).sum
-            content += line
-        paths.append(segment(runs, number=number))
-        paths[-1].write_bytes(content)
-    head(runs).unlink()
-    return paths
 
 
 def test_several_segments_are_one_log(tmp_path: Path) -> None:

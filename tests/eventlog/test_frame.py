@@ -25,12 +25,13 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
+    max_leaves=6,
 )
 EVENTS = st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=5).map(msgspec.json.encode), max_size=4)
 TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive
 
 
+@hypothesis.settings(max_examples=50)
 @hypothesis.given(events=EVENTS, at=TIMES, seq=st.integers(0, 10**18 - 1), life=st.integers(1, 10**9 - 1))
 def test_a_line_reads_back_as_it_was_given(events: list[bytes], at: datetime, seq: int, life: int) -> None:
     """Whatever JSON and time a line carries, the reader gives back the very same."""

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +15,11 @@ import pytest
 
 import eventlog
 from eventlog._disk import Disk
-from tests.eventlog.making import AT, OPENING, event, files, goes_on, made, numbers, segment
+from tests.eventlog.making import AT, OPENING, child, event, files, goes_on, made, numbers, segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
 forks = pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")  # forking is the fault
 HOLD = """
 import sys, eventlog
@@ -32,19 +30,6 @@ print("held", flush=True)
 sys.stdin.readline()
 log.close()
 """
-
-
-def child(code: str, *arguments: object, **options: object) -> subprocess.Popen[str]:
-    """Start a Python process that imports our packages."""
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return] # the options are passed on
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        **options,
-    )
 
 
 @pytest.fixture

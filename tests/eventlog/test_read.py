@@ -9,8 +9,7 @@ import pytest
 
 import eventlog
 from eventlog._disk import Disk
-from tests.eventlog.making import AT, OPENING, event, files, head, lines_of, made, numbers, segment
-from tests.eventlog.test_lock import child
+from tests.eventlog.making import AT, OPENING, child, event, files, head, lines_of, made, numbers, segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +81,28 @@ def test_a_log_opened_again_between_reading_its_head_and_its_lines(tmp_path: Pat
 
     assert eventlog.read(tmp_path, "r", disk=Between(writer)).lines[-1].seq == 5
     opened[0].close()
+
+
+def test_a_writer_that_saves_while_its_log_is_being_read(tmp_path: Path) -> None:
+    """Between any two reads of the reader a save may happen, more often than it would try again: never damage."""
+    log = eventlog.create(tmp_path, "r", at=AT, events=[OPENING])
+
+    class Busy(Disk):
+        saves = 0
+
+        def pread(self, fd: int, size: int, offset: int) -> bytes:
+            found = super().pread(fd, size, offset)
+            if size > 1000 and self.saves < 300:  # a read of the segment, not of the head
+                self.saves += 1
+                log.append(AT, [event(self.saves, 100)])
+            return found
+
+    disk = Busy()
+    reading = eventlog.scan(tmp_path, "r", disk=disk)
+    assert (reading.damage, reading.torn) == (None, None)
+    assert disk.saves == 300
+    assert len(reading.lines) > 290
+    log.close()
 
 
 def test_damage_seen_differently_in_each_reading_is_seen_until_two_agree(tmp_path: Path) -> None:
