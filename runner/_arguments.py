@@ -21,6 +21,9 @@ from runner.errors import BadTool
 
 MAX_DEPTH = 64
 
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 class Signature(NamedTuple):
     """What a function takes: a type to validate with, a JSON schema to show, and the name of its `Call` parameter."""
@@ -75,7 +78,8 @@ def given(name: str, function: Callable[..., object], call_type: type, schema: d
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
         raise BadTool(name, "its schema does not describe an object")
     anything = msgspec.defstruct(name, [], kw_only=True)
-    return Signature(anything, copy.deepcopy({"properties": {}, **schema}), parameters.call)
+    shown = {"properties": {}, **{key: value for key, value in schema.items() if key != "description"}}
+    return Signature(anything, copy.deepcopy(shown), parameters.call)
 
 
 def _schema(kind: type[msgspec.Struct], doc: str) -> dict[str, Any]:
@@ -128,6 +132,17 @@ def parse(arguments: str) -> dict[str, Any]:
         raise InvalidArguments("they are not a JSON object")
     if _depth(value) > MAX_DEPTH:
         raise InvalidArguments(f"they are nested deeper than {MAX_DEPTH}")
+    return dict(_storable(value)) if _ESCAPED.search(arguments) else value
+
+
+def _storable(value: Any) -> Any:
+    """`value` with U+FFFD for what UTF-8 can't hold: no tool meets text that it can't send or save."""
+    if isinstance(value, str):
+        return _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_storable(member) for member in value]
+    if isinstance(value, dict):
+        return {_storable(name): _storable(member) for name, member in value.items()}
     return value
 
 

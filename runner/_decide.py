@@ -136,6 +136,8 @@ def _digests(agent: Agent, state: State, summary: Summarise | None) -> Digests:
 
 
 def _calls(agent: Agent, state: State, now: datetime) -> list[Event]:
+    if state.waiting:  # asked over several lines, and the process died before the line with the pause
+        return [PhaseChanged(phase="paused")]
     pending = [c for c in state.calls if c.result is None]
     fresh = [c for c in pending if not c.attempts and _unrunnable(agent, state, c) is None]
     questions = _approvals.due(agent, state, fresh)

@@ -30,6 +30,8 @@ MAX_ERROR = 4 << 10
 MAX_NAME = 1 << 10
 MAX_DEPTH = 64
 MAX_DIGITS = 4000
+MAX_VALUES = 1 << 20
+"""The most values in one result: shared ones may stand for more than any memory holds."""
 MAX_WAIT = 366 * 86400.0
 MASK = "[secret]"
 
@@ -116,25 +118,27 @@ class _Walk:
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self.names = {s for s in secrets if isinstance(s, str)}
         self.lossy = False
+        self.values = 0
 
     def plain(self, value: object, place: str, depth: int) -> object:
         if depth > MAX_DEPTH:
             raise Unstorable(f"{place} is nested deeper than {MAX_DEPTH}")
-        if value is None or (isinstance(value, bool | str) and not isinstance(value, enum.Enum)):
-            return value
-        scalar = self._scalar(value, place)
-        if scalar is not None:
-            return scalar
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise Unstorable(f"{place} is past the first {MAX_VALUES} values")
         try:
-            return self._inside(value, place, depth)
+            if isinstance(value, enum.Enum):
+                return self.plain(value.value, place, depth + 1)
+            if value is None or isinstance(value, bool | str):
+                return value
+            scalar = self._scalar(value, place)
+            return self._inside(value, place, depth) if scalar is None else scalar
         except Unstorable:
             raise
-        except Exception as problem:  # a property or an iterator of the user's that raises
+        except Exception as problem:  # a property, an iterator or a text of the user's that raises
             raise Unstorable(f"{place} raised {error(problem)}") from problem
 
     def _scalar(self, value: object, place: str) -> object:  # noqa: PLR0911 (one line a type)
-        if isinstance(value, enum.Enum):
-            return self.plain(value.value, place, 0)
         if isinstance(value, int):
             if value.bit_length() > MAX_DIGITS * 3:
                 raise Unstorable(f"{place} is an integer of about {value.bit_length() * 3 // 10} digits")

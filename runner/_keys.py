@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+import msgspec
+
 
 def key(run: str, call: str) -> str:
     """The idempotency key of a call: 32 hex digits (spec row 17).
@@ -30,8 +32,20 @@ def intent(tool: str, arguments: Mapping[str, object], once_per: Sequence[str]) 
 
     A digest of its tool and of the canonical JSON of the arguments named by `once_per`.
     """
-    chosen = json.dumps({name: arguments.get(name) for name in once_per}, sort_keys=True, separators=(",", ":"))
+    plain = msgspec.to_builtins({name: arguments.get(name) for name in once_per}, str_keys=True, order="sorted")
+    chosen = json.dumps(_whole(plain), sort_keys=True, separators=(",", ":"))
     return key(tool, chosen)
+
+
+def _whole(value: object) -> object:
+    """`value` with 1.0 written as 1: they are one number in JSON."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(member) for member in value]
+    if isinstance(value, dict):
+        return {name: _whole(member) for name, member in value.items()}
+    return value
 
 
 def run_id(name: str, at: datetime, random: str) -> str:

@@ -70,10 +70,16 @@ def mark(state: State, tool: Tool, call: CallState) -> list[Event]:
 
 
 def intent(tool: Tool, call: CallState) -> str | None:
-    """The intent of a call whose arguments are valid, or None when its tool names none."""
+    """The intent of a call whose arguments are valid, or None when its tool names none.
+
+    It is made of what the function gets: a default left out and the same value written out are one intent.
+    """
     if not tool.once_per:
         return None
-    return _keys.intent(tool.name, _arguments.parse(call.call.arguments), tool.once_per)
+    values = _arguments.parse(call.call.arguments)
+    if not tool.given:
+        values = _arguments.bind(tool.signature.type, values)
+    return _keys.intent(tool.name, values, tool.once_per)
 
 
 def remembered(tool: Tool, attempts: Sequence[Attempt], now: datetime) -> bool:
@@ -101,12 +107,11 @@ def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> li
     changed = _changed(tool, call)
     if tool is None or changed is not None:
         return ask(call, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
-    if call.attempts[-1].asks:
-        return ask(call, call.attempts[-1].error)
-    if harmless(tool, call, now) and call.ended < tool.attempts:
+    last = call.attempts[-1]
+    if not last.asks and harmless(tool, call, now) and call.ended < tool.attempts:
         return _rerun(tool, call, state, now)
-    if tool.find is None:
-        return ask(call, "a repeat may do it twice, and the tool has no lookup")
+    if last.asks or tool.find is None:
+        return ask(call, last.error if last.asks else "a repeat may do it twice, and the tool has no lookup")
     return _look(tool, call, state, now)
 
 
@@ -128,10 +133,7 @@ def _again(tool: Tool | None, call: CallState, state: State, now: datetime) -> l
         return [ResultRecorded(call=call.call.id, how="invalid", text=f"The call was not run again: {problem}.")]
     if call.cleared == "person":
         return mark(state, tool, call)
-    left = call.ended < tool.attempts
-    if call.cleared == "missing" and left:
-        return mark(state, tool, call)
-    if call.cleared is None and left and last.retry_after is not None:
+    if call.ended < tool.attempts and (call.cleared == "missing" or last.retry_after is not None):
         return _rerun(tool, call, state, now)
     why = last.error or "every attempt did nothing"
     return [ResultRecorded(call=call.call.id, how="failed", text=f"The call failed: {why}", n=last.n)]
@@ -170,12 +172,9 @@ def _told(call: CallState, state: State) -> ResultRecorded | None:
 
 def said(call: CallState, state: State) -> str:
     """What a person last said with a `rerun` of this call; empty when nobody said anything."""
-    for n in range(call.settles, 0, -1):
-        question = state.questions.get(question_id(call, n))
-        if question is not None and question.answer is not None and question.answer.answer == "rerun":
-            if question.answer.text:
-                return question.answer.text
-    return ""
+    asked = [state.questions.get(question_id(call, n)) for n in range(call.settles, 0, -1)]
+    answers = [question.answer for question in asked if question is not None and question.answer is not None]
+    return next((answer.text for answer in answers if answer.answer == "rerun" and answer.text), "")
 
 
 def question_id(call: CallState, n: int) -> str:

@@ -13,6 +13,13 @@ from typing import Any
 
 MOST_NAMES = 5
 
+
+def _whole(value: object) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 _IS: dict[str, Callable[[object], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
@@ -20,19 +27,13 @@ _IS: dict[str, Callable[[object], bool]] = {
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: _whole(value),
+    "integer": _whole,
 }
 
 
 def problem(schema: object, value: object) -> str | None:
     """The first thing about `value` that `schema` certainly forbids, as a sentence with its place, or None."""
     return next(_problems(schema, value, "$"), None)
-
-
-def _whole(value: object) -> bool:
-    if isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _problems(schema: object, value: object, place: str) -> Iterator[str]:

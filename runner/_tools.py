@@ -46,7 +46,6 @@ class Tool:
         secret: Sequence[Secret],
         name: str | None,
         schema: Mapping[str, Any] | None = None,
-        description: str | None = None,
     ) -> None:
         self.name: str = name or str(getattr(function, "__name__", "tool"))
         self.function = function
@@ -63,7 +62,7 @@ class Tool:
             if schema is None
             else _arguments.given(self.name, function, Call, dict(schema))
         )
-        self.description = _arguments.description(function) if description is None else description
+        self.description = str((schema or {}).get("description") or _arguments.description(function))
         self.find: Callable[[Call], object] | None = None
         self.lands_within = timeout
         self._check()
@@ -94,7 +93,11 @@ class Tool:
     def __repr__(self) -> str:
         return f"<tool {self.name}, {self.effect}>"
 
-    def lookup(self, find: Callable[..., Any] | None = None, /, *, lands_within: float | None = None) -> Any:
+    @overload
+    def lookup(self, find: F, /) -> F: ...
+    @overload
+    def lookup(self, /, *, lands_within: float | None = ...) -> Callable[[F], F]: ...
+    def lookup(self, find: F | None = None, /, *, lands_within: float | None = None) -> F | Callable[[F], F]:
         """Declare how the service is asked whether a call happened: the ladder's second rung (spec row 23).
 
         The function takes a `Call` and returns `Found(result)`, `Missing()` (only when certain) or `Unsure()`; it may
@@ -146,7 +149,6 @@ def tool(
     secret: Sequence[Secret] = ...,
     name: str | None = ...,
     schema: Mapping[str, Any] | None = ...,
-    description: str | None = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 def tool(
     function: Callable[..., object] | None = None,
@@ -161,7 +163,6 @@ def tool(
     secret: Sequence[Secret] = (),
     name: str | None = None,
     schema: Mapping[str, Any] | None = None,
-    description: str | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a function a tool. The schema comes from its type hints, the description from its docstring.
 
@@ -172,7 +173,7 @@ def tool(
     timeout     seconds an attempt may take; attempts: how many that ended in their own life (row 23)
     secret      names of result fields, or patterns in its text, that are masked before anything is logged (row 12)
     schema      a JSON schema of the arguments, for a service that describes its own: the function then takes a `Call`
-                alone and reads `call.arguments`; description: what the model reads instead of a docstring
+                alone and reads `call.arguments`. Its `description` is what the model reads
 
     Raises `BadTool` when the declaration contradicts itself.
     """
@@ -189,7 +190,6 @@ def tool(
             secret=secret,
             name=name,
             schema=schema,
-            description=description,
         )
 
     return declare if function is None else declare(function)

@@ -17,14 +17,28 @@ OURS = ("eventlog", "replay", "runner")
 option = click.option(
     "--agent", metavar="MODULE:ATTRIBUTE", required=True, help="Your agent: a runner.Agent in a module importable here."
 )
+model = click.option(
+    "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
+)
 
 
-def load(spec: str) -> runner.Agent:
-    """The agent that `spec` names; its module is imported with the current directory first.
+def load(spec: str, model: str | None = None) -> runner.Agent:
+    """The agent that `spec` names, with `model` instead of its own if one is named.
+
+    Its module is imported with the current directory first. The model's key and address come from the environment.
 
     Raises `Refused`, status 2, when there is no such module or attribute, when importing it fails, or when it is no
-    `runner.Agent`.
+    `runner.Agent`; `runner.BadAgent` and `runner.models.NotInstalled` for a model that can't be had.
     """
+    loaded = _load(spec)
+    if model is None:
+        return loaded
+    from runner import models
+
+    return loaded.replace(model=models.named(model))
+
+
+def _load(spec: str) -> runner.Agent:
     module, colon, path = spec.partition(":")
     if not (module and colon and path):
         raise _refused(f"--agent {spec!r} names no attribute", "Write it as in --agent mine:agent.")

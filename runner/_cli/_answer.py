@@ -58,7 +58,8 @@ def refuse(run: str, question: str, runs: Path, who: str, reason: str) -> None:
 @_options.runs
 @_options.by
 @click.option("--found", metavar="TEXT", help="With done: what was found; it becomes the call's result.")
-def settle(run: str, question: str, verdict: str, runs: Path, who: str, found: str | None) -> None:
+@click.option("--answer", default="", metavar="TEXT", help="With rerun: what the question asks for; the tool reads it.")
+def settle(run: str, question: str, verdict: str, runs: Path, who: str, found: str | None, answer: str) -> None:
     """Settle a QUESTION of RUN about an open call.
 
     `rerun` says that it did not happen and may run again; `done` says that it did, and `--found` what it came to.
@@ -67,8 +68,10 @@ def settle(run: str, question: str, verdict: str, runs: Path, who: str, found: s
         raise click.UsageError("done needs --found TEXT: what was found becomes the call's result")
     if verdict == "rerun" and found is not None:
         raise click.UsageError("rerun has no --found: nothing was found")
+    if verdict == "done" and answer:
+        raise click.UsageError("done has no --answer: the call does not run again, so no tool would read it")
     if verdict == "rerun":
-        state = _when_free(lambda: runner.settle(run, question, who, "rerun", runs=runs))
+        state = _when_free(lambda: runner.settle(run, question, who, "rerun", answer, runs=runs))
     else:
         state = _when_free(lambda: runner.settle(run, question, who, "done", found or "", runs=runs))
     _said(state, f"question {question}: settled as {verdict} by {who}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import runner
+from replay import State
 from runner._cli import _hook, _out, _questions
 from runner._cli._ask import Terminal, View, at_terminal
 from runner._cli._errors import Refused, Status
@@ -47,8 +48,7 @@ def carry(
         except runner.RunStopped as stopped:
             raise _stopped(stopped, again, accepts=accepts) from stopped
         except KeyboardInterrupt:
-            run = watch.state.run if watch.state is not None else ""
-            _at_once(run, again)
+            _at_once(watch.state, again)
     told(result, runs)
     if isinstance(result, runner.Paused):
         _out.out(f"Then go on: {again(result.run)}")
@@ -71,10 +71,13 @@ def _stopped(stopped: runner.RunStopped, again: Callable[[str], str], *, accepts
     return Refused(str(stopped), f"{stopped.hint} Go on: {again(stopped.run)}{needs}")
 
 
-def _at_once(run: str, again: Callable[[str], str]) -> NoReturn:
+def _at_once(state: State | None, again: Callable[[str], str]) -> NoReturn:
     """End now, whatever a tool's thread still does: it was asked for twice, and the kernel frees the lock."""
-    _out.err(f"refold: {run} stopped at once; a call that was running may have happened and is open")
-    _out.err(f"  Go on: {again(run)}")
+    if state is None:
+        _out.err("refold: stopped before anything was saved")
+    else:
+        _out.err(f"refold: {state.run} stopped at once; a call that was running may have happened and is open")
+        _out.err(f"  Go on: {again(state.run)}")
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(Status.FAILED)

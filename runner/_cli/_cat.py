@@ -25,6 +25,7 @@ _OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 @click.command()
 @_options.run
 @_options.runs
+@click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: the lines are JSON already.")
 def cat(run: str, runs: Path) -> None:
     """Print the lines of RUN's log as they stand on disk.
 
@@ -45,7 +46,7 @@ def _print(file: Path, end: int) -> None:
     """The first `end` bytes of a segment."""
     if _out.on_terminal():
         for text in file.read_bytes()[:end].decode().split("\n")[:-1]:
-            click.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+            sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         return
     sys.stdout.flush()
     with file.open("rb") as segment:

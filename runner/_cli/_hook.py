@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
+from contextlib import suppress
 from typing import Literal
 
 import click
@@ -50,48 +51,56 @@ class Command:
             raise Refused(f"--on-question {command!r} can't be split into words: {error}", "", Status.USAGE) from error
         if not self._words or shutil.which(self._words[0]) is None:
             raise Refused(f"--on-question: there is no command {command!r}", "", Status.USAGE)
+        self._command = command
         self._view = view
 
     async def __call__(self, question: Question) -> runner.Answer | None:
         """The command's answer, or None to leave the question open."""
         state = self._view.state
         asked = {"run": state.run if state is not None else None, **_facts.question(question)}
-        with bell() as rung:
-            status, output = await self._output(msgspec.json.encode(asked), rung)
+        try:
+            with bell() as rung:
+                status, output = await self._output(msgspec.json.encode(asked), rung)
+        except OSError as error:
+            return self._open(question, f"it could not be started: {error.strerror or error}")
         if status is None:
             return None
         if status != 0:
-            self._leave_open(question, f"it ended with status {status}")
-            return None
+            return self._open(question, f"it ended with status {status}")
+        return self._read(question, output)
+
+    def _read(self, question: Question, output: bytes) -> runner.Answer | None:
         try:
             said = msgspec.json.decode(output or b"null", type=Said | None)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            self._leave_open(question, f"its answer can't be read: {error}")
-            return None
+            return self._open(question, f"its answer can't be read: {error}")
         if said is None:
             return None
         if said.verdict not in FITS[question.kind]:
-            self._leave_open(question, f"{said.verdict} does not answer a question of kind {question.kind}")
-            return None
-        return runner.Answer(said.verdict, said.who or self._words[0], said.text)
+            return self._open(question, f"{said.verdict} does not answer a question of kind {question.kind}")
+        return runner.Answer(said.verdict, said.who or self._command, said.text)
 
     async def _output(self, asked: bytes, rung: asyncio.Event) -> tuple[int | None, bytes]:
-        """The command's exit status and output; no status when the bell rang first, and the command is ended."""
+        """The command's exit status and output; no status when the bell rang first, and the command was ended.
+
+        Raises `OSError` when it can't be started.
+        """
         pipe = asyncio.subprocess.PIPE
-        try:
-            child = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe)
-        except OSError as error:
-            return error.errno, b""
+        child = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe)
         talking = asyncio.ensure_future(child.communicate(asked))
         ringing = asyncio.ensure_future(rung.wait())
         await asyncio.wait({talking, ringing}, return_when=asyncio.FIRST_COMPLETED)
         ringing.cancel()
         if not talking.done():
+            talking.cancel()
             child.kill()
-            await talking
+            with suppress(TimeoutError):  # children of its own may hold its pipe for as long as they like
+                await asyncio.wait_for(child.wait(), timeout=1.0)
             return None, b""
         output, _ = talking.result()
         return child.returncode, output.strip()
 
-    def _leave_open(self, question: Question, why: str) -> None:
-        _out.err(f"refold: question {question.id} stays open: {self._words[0]}: {why}")
+    def _open(self, question: Question, why: str) -> runner.Answer | None:
+        """No answer, and the reason on stderr."""
+        _out.err(f"refold: question {question.id} stays open: {self._command}: {why}")
+        return None

@@ -10,8 +10,6 @@ import os
 from collections.abc import MutableMapping
 from typing import Any
 
-import structlog
-
 from runner._cli import _out
 from runner._cli._errors import Refused, Status
 
@@ -28,13 +26,18 @@ class _Stderr:
 
 
 def configure(*, verbose: bool) -> None:
-    """Set the level: debug if `verbose`, else what $REFOLD_LOG says, else errors alone.
+    """Set the level: debug if `verbose`, else what $REFOLD_LOG says, else nothing is said.
 
-    Raises `Refused` when $REFOLD_LOG is another word.
+    structlog is loaded only for whoever asked, because that takes longer than most commands do. Raises `Refused` when
+    $REFOLD_LOG is another word.
     """
-    name = "debug" if verbose else os.environ.get("REFOLD_LOG", "").strip().lower() or "error"
+    name = "debug" if verbose else os.environ.get("REFOLD_LOG", "").strip().lower()
+    if not name:
+        return
     if name not in LEVELS:
         raise Refused(f"REFOLD_LOG={name!r} is no level", f"The levels are: {', '.join(LEVELS)}.", Status.USAGE)
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,

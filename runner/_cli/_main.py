@@ -14,6 +14,7 @@ from runner._cli import _errors, _logging, _out, _siblings
 from runner._cli._answer import approve, refuse, settle, stop
 from runner._cli._cat import cat
 from runner._cli._ls import ls
+from runner._cli._mcp import mcp
 from runner._cli._resume import resume
 from runner._cli._run import run
 from runner._cli._show import show
@@ -24,6 +25,13 @@ from runner._cli._verify import verify
 
 class Root(click.Group):
     """The group of all commands."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command line and exit. Text that the locale can't show is printed by its number."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        return super().main(*args, **{"prog_name": "refold", **extra})
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's own signature)
         """In the order of their registration, which goes from doing to looking."""
@@ -57,10 +65,10 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None: 
         ctx.exit()
 
 
-@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="refold", cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 @click.option("--verbose", is_flag=True, help="Say on stderr what the libraries do; $REFOLD_LOG sets a level.")
-def root(*, verbose: bool) -> None:
+def main(*, verbose: bool) -> None:
     """Durable runs of LLM agents: a run is a directory, and a crash at any moment loses and repeats nothing.
 
     Exit status: 0 finished, 1 stopped or failed, 2 usage, 3 waiting for a person, 4 another process holds the run,
@@ -68,13 +76,5 @@ def root(*, verbose: bool) -> None:
     """
 
 
-for command in (triage, tracker, run, resume, stop, approve, refuse, settle, ls, show, cat, verify):
-    root.add_command(command)
-
-
-def main() -> None:
-    """Run the command line of this process and exit. Text that the locale can't show is printed by its number."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    root.main(prog_name="refold")
+for command in (triage, tracker, run, resume, stop, approve, refuse, settle, ls, show, cat, verify, mcp):
+    main.add_command(command)

@@ -11,9 +11,8 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
-import click
 import msgspec
 
 Row = tuple[str, str]
@@ -41,17 +40,23 @@ def _number(found: re.Match[str]) -> str:
 
 def out(text: str = "") -> None:
     """A result, for people."""
-    click.echo(shown(text))
+    _write(sys.stdout, shown(text))
 
 
 def err(text: str) -> None:
     """Something about the way to the result, for people."""
-    click.echo(shown(text), err=True)
+    _write(sys.stderr, shown(text))
 
 
 def as_json(value: Any, indent: int | None = 2) -> None:
     """A result, for programs; on one line when `indent` is None."""
-    click.echo(json.dumps(msgspec.to_builtins(value), indent=indent))
+    _write(sys.stdout, json.dumps(msgspec.to_builtins(value), indent=indent))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """One piece of text in the stream's own encoding, at once, so that a reader who has gone is noticed here."""
+    stream.write(f"{text}\n")
+    stream.flush()
 
 
 def on_terminal() -> bool:

@@ -14,7 +14,9 @@ def commands(state: State, question: Question, runs: Path) -> list[str]:
     rest = f"{shlex.quote(state.run)} {shlex.quote(question.id)} --runs {shlex.quote(str(runs))}"
     if question.kind == "approve":
         return [f"refold approve {rest}", f"refold refuse {rest} --reason TEXT"]
-    return [f"refold settle {rest} rerun", f"refold settle {rest} done --found TEXT"]
+    call = state.find(question.call)
+    answer = " --answer TEXT" if call is not None and call.attempts[-1].asks else ""
+    return [f"refold settle {rest} rerun{answer}", f"refold settle {rest} done --found TEXT"]
 
 
 def lines(state: State, runs: Path) -> Iterator[str]:

@@ -16,15 +16,17 @@ from runner._cli._errors import leave
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
 @_agents.option
+@_agents.model
 @_options.runs
 @click.option("--all", "every", is_flag=True, help="Every interrupted run of this agent; stopped ones are left alone.")
 @click.option("--accept-workspace", is_flag=True, help="Vouch for files that no longer hold what the run wrote.")
 @_options.by
 @_hook.option
 @_options.limits
-def resume(
+def resume(  # noqa: PLR0913 (each of the command's options is an argument)
     run: str | None,
     agent: str,
+    model: str | None,
     runs: Path,
     who: str,
     on_question: str | None,
@@ -42,15 +44,16 @@ def resume(
     """
     if every == (run is not None):
         raise click.UsageError("give either RUN or --all")
-    loaded = _agents.load(agent)
+    loaded = _agents.load(agent, model)
     loaded = loaded.replace(limits=_options.limited(loaded.limits, max_resumes, max_turns, max_dollars))
     accepts = who if accept_workspace else None
     if run is None:
         leave(_resume_all.resume_all(loaded, runs, accepts=accepts, command=on_question))
     go = functools.partial(runner.resume, run, loaded, runs=runs, accept_workspace=accepts)
-    leave(_carry.status(_carry.carry(go, runs, functools.partial(again, agent, runs), command=on_question)))
+    leave(_carry.status(_carry.carry(go, runs, functools.partial(again, agent, model, runs), command=on_question)))
 
 
-def again(agent: str, runs: Path, run: str) -> str:
+def again(agent: str, model: str | None, runs: Path, run: str) -> str:
     """The command that goes on with a run."""
-    return f"refold resume {shlex.quote(run)} --agent {shlex.quote(agent)} --runs {shlex.quote(str(runs))}"
+    other = f" --model {shlex.quote(model)}" if model is not None else ""
+    return f"refold resume {shlex.quote(run)} --agent {shlex.quote(agent)}{other} --runs {shlex.quote(str(runs))}"

@@ -23,7 +23,7 @@ def resume_all(agent: runner.Agent, runs: Path, *, accepts: str | None, command:
     """Carry on every interrupted run of `agent`; the worst status of them. Raises what `runner.listed` raises."""
     had = {Status.FINISHED}
     entries = [entry for entry in runner.listed(runs) if _concerns(agent, runs, entry)]
-    for left, entry in zip(range(len(entries) - 1, -1, -1), entries, strict=True):
+    for place, entry in enumerate(entries, start=1):
         if entry.problem is not None:
             say(entry.problem)
             had.add(status(entry.problem))
@@ -34,9 +34,8 @@ def resume_all(agent: runner.Agent, runs: Path, *, accepts: str | None, command:
             say(error)
             had.add(status(error))
             _out.out(f"{entry.run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
-            if isinstance(error, runner.Interrupted):
-                if left:
-                    _out.err(f"refold: {left} more runs were not resumed")
+            if isinstance(error, runner.Interrupted):  # somebody wants this process to end
+                _out.err(f"refold: not resumed: {', '.join(left.run for left in entries[place:]) or 'no other run'}")
                 break
             continue
         had.add(_carry.status(result))

@@ -16,6 +16,7 @@ from runner._cli._resume import again
 @click.command()
 @click.argument("task", metavar="TASK")
 @_agents.option
+@_agents.model
 @_options.runs
 @click.option(
     "--workspace",
@@ -29,6 +30,7 @@ from runner._cli._resume import again
 def run(
     task: str,
     agent: str,
+    model: str | None,
     runs: Path,
     workspace: Path | None,
     after: str | None,
@@ -43,7 +45,7 @@ def run(
     Its answer is printed on stdout; progress, and the run's id first of all, on stderr. If the process dies,
     `refold resume` goes on.
     """
-    loaded = _agents.load(agent)
+    loaded = _agents.load(agent, model)
     loaded = loaded.replace(limits=_options.limited(loaded.limits, max_resumes, max_turns, max_dollars))
     go = functools.partial(runner.start, loaded, task, runs=runs, workspace=workspace, after=after)
-    leave(_carry.status(_carry.carry(go, runs, functools.partial(again, agent, runs), command=on_question)))
+    leave(_carry.status(_carry.carry(go, runs, functools.partial(again, agent, model, runs), command=on_question)))

@@ -118,7 +118,7 @@ def _changed(event: replay.LimitsChanged, _: State) -> str:
     return "limits are now " + ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
 
 
-_SAID: dict[type[Any], Callable[[Any, State], str]] = {
+SAID: dict[type[Any], Callable[[Any, State], str]] = {
     replay.RunStarted: lambda e, _: f"{e.run} starts: {_quoted(e.task)}",
     replay.RunForked: lambda e, _: f"{e.run} is forked from {e.parent} at line {e.seq}",
     replay.RunResumed: _resumed,
@@ -143,8 +143,9 @@ _SAID: dict[type[Any], Callable[[Any, State], str]] = {
     replay.RunStopped: _stopped,
     replay.Unknown: lambda e, _: f"{e.tag}, an event of a later version",
 }
+"""How each kind of event is said; the state has it folded."""
 
 
 def event(happened: replay.AnyEvent, state: State) -> str:
     """One event in a sentence; `state` has it folded."""
-    return _SAID[type(happened)](happened, state)
+    return SAID[type(happened)](happened, state)

@@ -76,17 +76,17 @@ class Silent:
 
     name = "silent"
 
-    def bound(self, request: runner.Request) -> runner.Bound:
+    def bound(self, _request: runner.Request) -> runner.Bound:
         """Nothing is asked, nothing is spent."""
         return runner.Bound()
 
-    async def ask(self, request: runner.Request) -> runner.Reply:
+    async def ask(self, _request: runner.Request) -> runner.Reply:
         """Say so."""
         message = "no such model"
         raise runner.ModelError(message, transient=False)
 
 
-def _agent(name: str, *replies: object, limits: runner.Limits | None = None) -> runner.Agent:
+def _agent(name: str, *replies: runner.Reply | str, limits: runner.Limits | None = None) -> runner.Agent:
     tools = [look, pay, launch, stumble, note, meet, shout]
     model = runner.ScriptedModel([*replies])
     return runner.Agent(model=model, tools=tools, name=name, limits=limits or runner.Limits())
@@ -103,6 +103,6 @@ noting = _agent("noting", runner.calls(("note", {"text": "one"})), runner.calls(
 meeting = _agent("meeting", runner.calls(("meet", {})), "We met.")
 short = _agent("short", runner.calls(("look", {"x": 1})), "Too late.", limits=runner.Limits(turns=1))
 loud = _agent("loud", runner.calls(("shout", {})), LOUD)
-loud_asking = _agent("loudask", runner.calls(("pay", {"amount": 1, "to": LOUD})), "Done.")
+loud_asking = _agent("loudask", runner.calls(("pay", '{"amount": 1, "to": "\x9b2J\u202eturned\u202c"}')), "Done.")
 silent = runner.Agent(model=Silent(), name="silent")
 NOT_AN_AGENT = "a string"

@@ -14,7 +14,7 @@ import click.testing
 import pytest
 import structlog
 
-from runner._cli._main import root
+from runner._cli import main
 
 ROOT = Path(__file__).parents[2]
 AGENTS = "tests.cli.agents"
@@ -34,7 +34,7 @@ class Said(NamedTuple):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment with our tree on the path, and nothing that changes what is printed."""
+    """The environment of this process with our tree on the path, and nothing that changes what is printed."""
     names = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "REFOLD_LOG", "REFOLD_RUNS")
     kept = {name: value for name, value in os.environ.items() if name not in names}
     return {**kept, "PYTHONPATH": str(ROOT), **more}
@@ -42,7 +42,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def _quiet_again() -> Iterator[None]:
-    """The command configures structlog for its process; here that process goes on to other tests."""
+    """The command configures logging for its process; here that process goes on to other tests."""
     yield
     structlog.reset_defaults()
 
@@ -62,7 +62,7 @@ def refold(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     monkeypatch.setenv("REFOLD_RUNS", str(runs))
 
     def invoke(*arguments: object, typed: str | None = None) -> Said:
-        result = click.testing.CliRunner().invoke(root, [str(word) for word in arguments], input=typed)
+        result = click.testing.CliRunner().invoke(main, [str(word) for word in arguments], input=typed)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Said(result.exit_code, result.stdout, result.stderr)
@@ -78,7 +78,7 @@ def process(runs: Path, tmp_path: Path) -> Refold:
         done = subprocess.run(
             [sys.executable, "-m", "runner._cli", *(str(word) for word in arguments)],
             cwd=cwd,
-            env=environment(REFOLD_RUNS=str(runs), **(env or {})),
+            env=environment(**{"REFOLD_RUNS": str(runs), **(env or {})}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=60,
@@ -103,6 +103,6 @@ def run_of(refold: Refold) -> Callable[[str], str]:
     """The id of the one run of an agent that was just started."""
 
     def newest(agent: str) -> str:
-        return next(row["run"] for row in refold("ls", "--json").json if row["agent"] == agent)
+        return str(next(row["run"] for row in refold("ls", "--json").json if row["agent"] == agent))
 
     return newest

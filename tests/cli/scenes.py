@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import eventlog
 import runner
@@ -69,6 +70,12 @@ def live(runs: Path, tmp_path: Path, *words: str) -> Iterator[tuple[subprocess.P
             yield child, place
         finally:
             child.kill()
+
+
+def notice(child: subprocess.Popen[Any]) -> None:
+    """Give a process that was sent a signal the time to notice it: nothing that can be seen from outside says when."""
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=0.5)
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:

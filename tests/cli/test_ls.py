@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import eventlog
 import runner
 from runner._cli import _survey
 from tests.cli import agents, scenes
-from tests.cli.conftest import Refold
+from tests.cli.conftest import Refold, environment
 
 
 class Fixed(runner.Clock):
@@ -78,7 +81,9 @@ def test_a_damaged_run_is_listed_with_its_problem_among_the_others(refold: Refol
         (["--newer-than", "1h"], ["stopped-run", "asking-run", "done-run"]),
     ],
 )
-def test_filters_leave_the_runs_that_fit_all_of_them(refold: Refold, runs: Path, filters: list[str], left: list[str]) -> None:
+def test_filters_leave_the_runs_that_fit_all_of_them(
+    refold: Refold, runs: Path, filters: list[str], left: list[str]
+) -> None:
     """A damaged run fits no filter: nothing is known of what the filter asks."""
     scenes.damage(runs, scenes.finished(runs, "bad-run"))
     scenes.finished(runs)
@@ -121,32 +126,26 @@ def test_a_directory_entry_that_is_no_run_is_left_out(refold: Refold, runs: Path
     assert [row["run"] for row in refold("ls", "--json").json] == ["done-run"]
 
 
-def test_a_large_directory_is_read_by_several_processes_in_the_same_order(
-    process: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_large_directory_is_read_by_several_processes_in_the_same_order(runs: Path, tmp_path: Path) -> None:
     """Sharing the work out must change nothing but the time it takes."""
     names = [scenes.finished(runs, f"run-{number}") for number in range(5)]
-    small = tmp_path / "small.py"
-    small.write_text("from runner._cli import _survey, main\n_survey.ALONE = 2\n_survey.os.cpu_count = lambda: 2\nmain()\n")
-    monkeypatch.setattr(_survey, "ALONE", 2)
-    monkeypatch.setattr(_survey.os, "cpu_count", lambda: 1)
-    alone = [row.run for row in _survey.survey(runs)]
-    assert alone == names[::-1]
-    import subprocess
-    import sys
-
-    from tests.cli.conftest import environment
-
-    shared = subprocess.run(
-        [sys.executable, str(small), "ls", "--json", "--runs", str(runs)],
-        env=environment(),
-        capture_output=True,
-        check=True,
-        timeout=60,
+    assert [row.run for row in _survey.survey(runs)] == names[::-1]
+    script = tmp_path / "shared.py"
+    script.write_text(
+        "import sys\nfrom runner._cli import _survey, main\n_survey.ALONE = int(sys.argv.pop())\nmain()\n"
     )
-    import json
-
-    assert [row["run"] for row in json.loads(shared.stdout)] == alone
+    listed = [
+        subprocess.run(
+            [sys.executable, str(script), "ls", "--json", "--runs", str(runs), alone],
+            env=environment(),
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for alone in ("2", "99")
+    ]
+    assert [row["run"] for row in json.loads(listed[0])] == names[::-1]
+    assert listed[0] == listed[1]
 
 
 def test_runs_are_those_that_eventlog_names(refold: Refold, runs: Path) -> None:

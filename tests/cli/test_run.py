@@ -26,7 +26,7 @@ def test_a_run_that_stopped_says_why_and_how_to_go_on(refold: Refold) -> None:
     assert (said.status, said.out) == (1, "")
     assert "TurnLimit" in said.err
     assert "1 of 1 turns used" in said.err
-    assert f"refold resume short-" in said.err
+    assert "refold resume short-" in said.err
     assert f"--agent {AGENTS}:short" in said.err
     assert "--max-turns N" in said.err
 
@@ -102,7 +102,7 @@ def test_an_agent_that_is_not_there_is_a_sentence(refold: Refold, spec: str, say
     ],
 )
 def test_a_module_that_fails_to_import_says_where(process: Refold, tmp_path: Path, source: str, says: str) -> None:
-    """The mistake is in the user's own file: its place is what they need, not our frames. The module is found in the current directory."""
+    """The mistake is in the user's own file: its place is what they need, not our frames."""
     (tmp_path / "mine.py").write_text(source)
     said = process("run", "look", "--agent=mine:agent")
     assert said.status == 2

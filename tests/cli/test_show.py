@@ -10,10 +10,16 @@ from tests.cli.conftest import Refold
 
 
 def test_a_killed_run_shows_its_call_open_with_the_marker_that_was_durable(refold: Refold, runs: Path) -> None:
-    """This is what the log knows after a SIGKILL: an attempt with its key, and no result."""
+    """That is what the log knows after a SIGKILL: an attempt with its key, and no result."""
     run = scenes.killed(runs, "unsure", "unsure-run")
     shown = refold("show", run, "--json").json
-    assert (shown["run"], shown["phase"], shown["stopped"], shown["turns"], shown["resumes"]) == (run, "tools", None, 1, 0)
+    assert (shown["run"], shown["phase"], shown["stopped"], shown["turns"], shown["resumes"]) == (
+        run,
+        "tools",
+        None,
+        1,
+        0,
+    )
     assert shown["open"] == ["1.0"]
     attempt = shown["attempts"]["1.0"]
     assert (attempt["tool"], attempt["n"], attempt["effect"]) == ("launch", 1, "once")
@@ -37,8 +43,13 @@ def test_a_paused_run_shows_its_question_with_the_exact_arguments(refold: Refold
     """An answer covers only the arguments that were shown, so they are shown as the model wrote them."""
     run = scenes.asking(runs)
     (question,) = refold("show", run, "--json").json["waiting"]
-    assert (question["id"], question["kind"], question["tool"], question["call"]) == ("1.0-approve", "approve", "pay", "1.0")
-    assert question["arguments"] == '{"amount":7,"to":"ann"}'
+    assert (question["id"], question["kind"], question["tool"], question["call"]) == (
+        "1.0-approve",
+        "approve",
+        "pay",
+        "1.0",
+    )
+    assert question["arguments"] == '{"amount": 7, "to": "ann"}'
 
 
 def test_the_page_for_people_says_what_to_type(refold: Refold, runs: Path) -> None:
@@ -48,7 +59,7 @@ def test_the_page_for_people_says_what_to_type(refold: Refold, runs: Path) -> No
     assert "paused" in page
     assert f"refold approve {run} 1.0-approve --runs {runs}" in page
     assert f"refold refuse {run} 1.0-approve --runs {runs}" in page
-    assert '{"amount":7,"to":"ann"}' in page
+    assert '{"amount": 7, "to": "ann"}' in page
 
 
 def test_the_page_says_why_a_run_stopped_and_which_call_is_open(refold: Refold, runs: Path) -> None:
@@ -86,11 +97,12 @@ def test_following_a_finished_run_prints_all_its_events_and_ends(refold: Refold,
     assert '"type": "run_started"' in rows[0]
 
 
-def test_following_a_live_run_prints_what_comes_until_its_process_ends(runs: Path, tmp_path: Path, process: Refold) -> None:
+def test_following_a_live_run_prints_what_comes_until_its_process_ends(runs: Path, tmp_path: Path) -> None:
     """The follower started while the call was running and must still see its result."""
     with scenes.live(runs, tmp_path) as (child, place):
         (run,) = (path.name for path in runs.iterdir())
         with scenes.live(runs, tmp_path, "show", run, "--follow") as (follower, _):
+            assert follower.stdout is not None
             first = follower.stdout.readline()
             (place / "go").touch()
             rest, _ = follower.communicate(timeout=20)

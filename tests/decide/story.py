@@ -100,11 +100,11 @@ class Story:
             self.write(*outcomes, *intents)
         return intents
 
-    def reply(self, *calls: tuple[str, str], text: str = "", stop: replay.Reply | None = None) -> list[Event]:
-        """The model is asked and replies with these calls (tool, raw arguments); what comes next."""
+    def reply(self, *calls: tuple[str, str], whole: Reply | None = None) -> list[Event]:
+        """The model is asked and gives these calls (tool, raw arguments), or this whole reply; what comes next."""
         if self.state.ask is None:
             assert isinstance(self.go()[-1], ModelAsked)
-        reply = stop or Reply(text=text, calls=tuple(replay.ToolCall(tool=t, arguments=a) for t, a in calls))
+        reply = whole or Reply(calls=tuple(replay.ToolCall(tool=t, arguments=a) for t, a in calls))
         return self.go(ReplySaved(reply=named(reply, self.state.turns + 1)))
 
     def ended(
@@ -112,6 +112,7 @@ class Story:
         did: Literal["nothing", "unknown"],
         *,
         retry_after: float | None = None,
+        asks: bool = False,
         after: float = 0,
         call: str = "1.0",
     ) -> list[Event]:
@@ -120,7 +121,7 @@ class Story:
         found = self.state.find(call)
         assert found is not None
         n = len(found.attempts)
-        return self.go(AttemptEnded(call=call, n=n, did=did, retry_after=retry_after, error="boom"))
+        return self.go(AttemptEnded(call=call, n=n, did=did, retry_after=retry_after, error="boom", asks=asks))
 
     def ran(self, text: str = "ok", call: str = "1.0") -> list[Event]:
         """The attempt of `call` that is in flight returns; what comes next."""
@@ -140,7 +141,7 @@ class Story:
         self.now += timedelta(seconds=seconds)
 
     def die(self, after: float = 1, *, clock_back: bool = False, agent: runner.Agent | None = None) -> list[Event]:
-        """The process dies, and another carries on `after` seconds later, perhaps with other code. The opening's events.
+        """The process dies, another carries on `after` seconds later, perhaps with other code. The opening's events.
 
         Raises the stop's error, and writes nothing, where a resume does.
         """

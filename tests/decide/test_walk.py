@@ -30,7 +30,7 @@ from tests.decide import tools
 from tests.decide.walks import frozen, moments, walks
 from tests.decide.world import World
 
-MANY = settings(max_examples=150)
+MANY = settings(max_examples=40)
 TIGHT = Limits(turns=5, tokens=2500, dollars=1.5, resumes=20)
 
 
@@ -132,7 +132,9 @@ def test_nothing_is_asked_at_or_above_a_limit_in_any_life(world: World) -> None:
 
 @MANY
 @given(walks(limits=TIGHT))
-def test_a_resume_under_an_unchanged_limit_is_refused_with_the_stop_that_stands_and_writes_nothing(world: World) -> None:
+def test_a_resume_under_an_unchanged_limit_is_refused_with_the_stop_that_stands_and_writes_nothing(
+    world: World,
+) -> None:
     """Looking at a stopped run a hundred times must not wear it out (spec row 4)."""
     stopped = world.story.state.stopped
     if stopped is None or stopped.reason not in {"TurnLimit", "TokenLimit", "DollarLimit", "TooManyResumes"}:
@@ -164,7 +166,7 @@ def test_resumes_are_counted_except_the_first_after_an_answer_and_never_exceed_t
 def test_the_walks_reach_every_event_and_every_end() -> None:
     """A property of walks that never meet a lookup says nothing about lookups."""
     met: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(120):
         world = World(random.Random(seed).choice, limits=TIGHT if seed % 5 == 0 else None, deploys=seed % 2 == 1)  # noqa: S311 (a walk, no secret)
         met[world.walk().how] += 1
         for moment in moments(world):
@@ -185,7 +187,8 @@ def test_a_refused_resume_names_a_limit_only_while_it_stands() -> None:
     walk = World(random.Random(1).choice, limits=Limits(turns=1))  # noqa: S311 (a walk, no secret)
     story = walk.story
     story.reply(("nope", "{}"))
-    assert story.state.stopped is not None and story.state.stopped.reason == "TurnLimit"
+    assert story.state.stopped is not None
+    assert story.state.stopped.reason == "TurnLimit"
     with pytest.raises(runner.TurnLimit):
         _opening.resumed(story.agent, story.state, host="h", pid=1, clock_back=False)
     opening = story.die(agent=tools.agent(limits=Limits(turns=2)))

@@ -18,13 +18,13 @@ from tests.decide import tools
 from tests.decide.walks import calls, moments, results, walks
 from tests.decide.world import World
 
-MANY = settings(max_examples=150)
+MANY = settings(max_examples=40)
 MATTERS = {"pay", "push", "patch", "send"}
 """Tools whose effect must not happen twice."""
 HAPPENED = {"ran", "found", "told"}
 
 
-@MANY
+@settings(max_examples=150)
 @given(walks(deploys=True))
 def test_no_effect_happens_twice_and_none_is_lost(world: World) -> None:
     """The promise of the whole product: what the result says is what is in the world, once."""
@@ -35,7 +35,9 @@ def test_no_effect_happens_twice_and_none_is_lost(world: World) -> None:
         if said.tool in MATTERS:
             assert acted <= 1, f"{said.tool} {call} happened {acted} times"
         if result is not None and said.tool != "look":
-            assert (acted > 0) == (result.how in HAPPENED), f"{said.tool} {call} is {result.how}, and happened {acted} times"
+            assert (acted > 0) == (result.how in HAPPENED), (
+                f"{said.tool} {call} is {result.how}, and happened {acted} times"
+            )
 
 
 @MANY

@@ -22,13 +22,13 @@ class Priced:
     name: str = "priced"
     most: Bound = field(default_factory=lambda: BOUND)
 
-    def bound(self, request: runner.Request) -> Bound:
+    def bound(self, request: runner.Request) -> Bound:  # noqa: ARG002 (a model's signature)
         """The same for every request."""
         return self.most
 
     async def ask(self, request: runner.Request) -> Reply:
         """Never asked: replies are events that the tests write."""
-        raise NotImplementedError
+        raise NotImplementedError(request)
 
 
 def odd(arguments: Mapping[str, Any]) -> bool:
@@ -62,12 +62,11 @@ def make(  # each argument is one fact of a declaration
     def body(cause: str) -> str:
         raise NotImplementedError(cause)
 
+    def find(call: runner.Call) -> runner.Unsure:
+        raise NotImplementedError(call)
+
     if lookup:
-
-        @body.lookup(lands_within=lands_within)
-        def find(call: runner.Call) -> runner.Unsure:
-            raise NotImplementedError(call)
-
+        body.lookup(lands_within=lands_within)(find)
     return body
 
 

@@ -26,6 +26,7 @@ class Tape:
         self._tape = iter(tape)
 
     def __call__(self, options: Sequence[T], /) -> T:
+        """Give the option that the next byte names."""
         return options[next(self._tape, 0) % len(options)]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -37,16 +37,21 @@ from tests.decide.service import Service
 from tests.decide.story import Story, named
 
 T = TypeVar("T")
+Verdict = Literal["approve", "refuse", "rerun", "done"]
 KIND_AFTER = 40
 LONGEST = 400
 """Lines: a walk that writes more runs in a circle."""
 CALLS = (
-    *[(name, '{"cause": "a"}') for name in ("look", "look", "look", "put", "pay", "pay", "push", "patch", "patch", "send")],
+    *[
+        (name, '{"cause": "a"}')
+        for name in ("look",) * 3 + ("put",) + ("pay",) * 2 + ("push",) + ("patch",) * 2 + ("send",)
+    ],
     ("pay", '{"cause": "b"}'),
     ("pay", '{"cause": "c"}'),
     ("pay", '{"cause": '),
     ("nope", "{}"),
 )
+ATTEMPTS = ("acts", "acts", "acts", "silent", "lost", "late", "no", "never", "asks")
 DEPLOYS = (
     tools.agent(),
     tools.agent(approve="off"),
@@ -58,7 +63,9 @@ DEPLOYS = (
 class Choose(Protocol):
     """One of several options. The first is the quiet one."""
 
-    def __call__(self, options: Sequence[T], /) -> T: ...
+    def __call__(self, options: Sequence[T], /) -> T:
+        """Give one of them."""
+        ...
 
 
 class World:
@@ -152,8 +159,9 @@ class World:
             else:
                 self._die()
         else:
-            assert state.wait is not None and state.wait.until > self.story.now, "nothing is due, and nothing will be"
-            self.story.tick((state.wait.until - self.story.now).total_seconds())
+            left = (state.wait.until - self.story.now).total_seconds() if state.wait is not None else 0
+            assert left > 0, "nothing is due, and nothing will be"
+            self.story.tick(left)
             self.service.pass_time(self._real)
 
     def _person(self) -> None:
@@ -169,20 +177,20 @@ class World:
         if self._gone or self.story.state.stopped is not None or self._often(2):
             self._die()
 
-    def _verdict(self, question: Question) -> replay.Verdict:
+    def _verdict(self, question: Question) -> Verdict:
         if question.kind == "approve":
             return self._choose(("approve", "approve", "refuse"))
         return "done" if self.service.acted.get(question.call) else "rerun"
 
     def _perform(self, intents: Sequence[Event]) -> list[Event]:
         play: dict[type[Event], Callable[..., Event]] = {
-            ModelAsked: self._model,
+            ModelAsked: lambda _: self._model(),
             AttemptMarked: self._attempt,
             LookupAsked: self._lookup,
         }
         return [play[type(intent)](intent) for intent in intents if type(intent) in play]
 
-    def _model(self, asked: ModelAsked) -> Event:
+    def _model(self) -> Event:
         if self._often(8):
             retry_after = self._choose((None, 100.0))
             return ModelFailed(
@@ -203,7 +211,7 @@ class World:
         call = self.story.state.find(marked.call)
         tool = self.story.agent.tool(call.call.tool) if call is not None else None
         assert tool is not None
-        how = "acts" if self.kind else self._choose(("acts", "acts", "acts", "silent", "lost", "late", "no", "never"))
+        how = "acts" if self.kind else self._choose(ATTEMPTS)
         retry_after = self._choose((None, 2.0, 90.0)) if how in ("silent", "lost", "late") else None
         if how in ("acts", "silent"):
             self.service.send(tool, marked.call, marked.key, self._real)
@@ -212,13 +220,14 @@ class World:
         if how == "late":
             within = timedelta(seconds=tool.lands_within * self._choose((0.1, 0.99)))
             self.service.send_late(tool, marked.call, marked.key, self._real + within)
-        did_nothing = how in ("no", "never") or tool.effect == "reads"
+        did_nothing = how in ("no", "never") or (tool.effect == "reads" and how != "asks")
         return AttemptEnded(
             call=marked.call,
             n=marked.n,
             did="nothing" if did_nothing else "unknown",
             retry_after=30.0 if how == "no" else retry_after,
             error=how,
+            asks=how == "asks",
         )
 
     def _lookup(self, asked: LookupAsked) -> Event:

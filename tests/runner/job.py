@@ -19,6 +19,7 @@ from typing import Any
 import eventlog
 import replay
 import runner
+from tests.runner import stage
 
 RUN = "job"
 NAMES = {"os.rename", "os.remove", "os.mkdir", "open"}
@@ -45,8 +46,8 @@ class Points:
             self(f"{event} {Path(str(given[0])).name}")
 
 
-def build(root: Path, point: Points) -> runner.Agent:
-    """The job's agent; what its tools do is written under `root`."""
+def tools(root: Path, point: Points) -> list[runner.Tool]:
+    """The job's tools; what they do is written under `root`."""
 
     def happened(name: str, call: runner.Call) -> bool:
         path = root / name
@@ -54,8 +55,7 @@ def build(root: Path, point: Points) -> runner.Agent:
 
     def act(name: str, call: runner.Call) -> None:
         point(f"{name} begins")
-        with (root / name).open("a") as file:
-            file.write(f"{call.key}\n")
+        stage.note(root / name, call.key)
         point(f"{name} ends")
 
     @runner.tool(effect="reads")
@@ -95,22 +95,27 @@ def build(root: Path, point: Points) -> runner.Agent:
         act("fax", call)
         return "faxed"
 
+    return [look, note, post, send, fax]
+
+
+def build(root: Path, point: Points) -> runner.Agent:
+    """The job's agent."""
+
     class Model(runner.ScriptedModel):
         async def ask(self, request: runner.Request) -> runner.Reply:
-            with (root / "asks").open("a") as file:
-                file.write(f"{request.turn}\n")
+            stage.note(root / "asks", f"{request.turn}")
             point("ask goes out")
             reply = await super().ask(request)
             point("reply came in")
             return reply
 
-    script = [
+    script: list[runner.Reply | str] = [
         runner.calls(("look", {"x": 1}), ("look", {"x": 2}), ("note", {"text": "hello"})),
         runner.calls(("post", {}), ("send", {})),
         runner.calls(("fax", {}), ("look", {"x": 3})),
         "all done",
     ]
-    return runner.Agent(model=Model(script), tools=[look, note, post, send, fax], limits=runner.Limits(resumes=5))
+    return runner.Agent(model=Model(script), tools=tools(root, point), limits=runner.Limits(resumes=5))
 
 
 def person(root: Path, point: Points) -> runner.OnQuestion:
@@ -141,9 +146,7 @@ def live(root: Path, n: int) -> list[str]:
     try:
         outcome = runner.resume_sync(RUN, agent, runs=runs, on_question=ask, watch=saved)
     except eventlog.NoSuchRun:
-        outcome = runner.start_sync(
-            agent, "job", runs=runs, run=RUN, workspace=workspace, on_question=ask, watch=saved
-        )
+        outcome = runner.start_sync(agent, "job", runs=runs, run=RUN, workspace=workspace, on_question=ask, watch=saved)
     assert isinstance(outcome, runner.Finished), outcome
     return point.passed
 

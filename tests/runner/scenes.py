@@ -1,4 +1,4 @@
-"""What is played in processes of their own; each function is a scene, its result must have a JSON form."""
+"""Scenes are played in processes of their own, and return what has a JSON form. Here: those in which nobody dies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -45,120 +44,130 @@ def read_only_done() -> list[Any]:
         closed = [*runs.iterdir(), runs]
         for path in closed:
             path.chmod(0o500)
-        agent = stage.agent(["another answer"])
+        model = stage.scripted("another answer")
         try:
-            answer = stage.finished(runner.resume_sync("done", agent, runs=runs))
-            runner.resume_sync("stopped", agent, runs=runs)
-        except eventlog.ReadOnly as error:
-            return [answer, type(error).__name__, agent.model.asked]
+            answers = [_resumed(runs, run, runner.Agent(model=model)) for run in ("done", "stopped")]
         finally:
             for path in reversed(closed):
                 path.chmod(0o700)
-        return [answer, "resumed"]
+        return [answers[0][1], answers[1][0], model.asked]
 
 
-def resume(runs: str, run: str = "r") -> list[Any]:
+def resume(runs: str, run: str = "r") -> list[str]:
     """Resume a run with an agent that has nothing more to do; how that ended."""
+    return _resumed(Path(runs), run, stage.agent(["over"] * 9))
+
+
+def _resumed(runs: Path, run: str, agent: runner.Agent) -> list[str]:
     try:
-        outcome = runner.resume_sync(run, stage.agent(["over"] * 9), runs=runs)
+        outcome = runner.resume_sync(run, agent, runs=runs)
     except (runner.RunError, eventlog.LogError) as error:
         return [type(error).__name__, str(error)]
     return [type(outcome).__name__, outcome.answer if isinstance(outcome, runner.Finished) else ""]
 
 
-def _die_at(event: str, name: str) -> None:
-    """Die as soon as the system is asked to do this to a file of this name."""
+def one_of_many(runs: str, told: str, others: int) -> list[Any]:
+    """Resume a run with many others; who gets it waits until all others were told."""
 
-    def audit(what: str, given: tuple[Any, ...]) -> None:
-        if what == event and Path(str(given[0])).name.startswith(name):
-            die()
+    @runner.tool(approval=True)
+    def act() -> None:
+        stage.within(15, lambda: len(list(Path(told).iterdir())) == others)
 
-    sys.addaudithook(audit)
-
-
-def die() -> None:
-    """Die here and now."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def dies_writing(runs: str, place: str, at: str, effect: str) -> None:
-    """A tool writes `a.txt`; the process dies once that is intended, half done, or done and not yet said."""
-    if at == "intended":
-        _die_at("open", ".refold-tmp-")
-    if at == "half":
-        _die_at("os.rename", ".refold-tmp-")
-
-    def act(call: runner.Call) -> None:
-        call.workspace.write_text("a.txt", "new")
-        die()
-
-    tool = runner.tool(effect="once" if effect == "once" else "idempotent")(act)
-    stage.start([runner.calls(("act", {}))], tool, runs=Path(runs), workspace=place)
+    try:
+        outcome = runner.resume_sync("r", stage.agent([runner.calls(("act", {})), "over"], act), runs=runs)
+    except eventlog.RunLocked as error:
+        (Path(told) / f"{os.getpid()}").touch()
+        return [type(error).__name__, str(error)]
+    return [type(outcome).__name__, ""]
 
 
-def dies_deleting(runs: str, place: str, at: str) -> None:
-    """The same for a deletion."""
-    if at == "intended":
-        _die_at("os.remove", "a.txt")
+def forks_in_its_tool(runs: str) -> list[Any]:
+    """A tool forks; the child tries to open the run, and to save a line through the parent's own log."""
+    said: list[str] = []
 
-    @runner.tool(effect="once")
-    def act(call: runner.Call) -> None:
-        call.workspace.delete("a.txt")
-        die()
+    def child(call: runner.Call) -> str:
+        try:
+            runner.stop("r", "the child", runs=runs)
+        except eventlog.RunLocked as error:
+            try:
+                call.workspace.write_text("a.txt", "mine")
+            except eventlog.LogDead as dead:
+                return f"{type(error).__name__} {type(dead).__name__}"
+        return "opened"
 
-    stage.start([runner.calls(("act", {}))], act, runs=Path(runs), workspace=place)
+    @runner.tool
+    def act(call: runner.Call) -> str:
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.write(writer, child(call).encode())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        said.extend(os.read(reader, 1000).decode().split())
+        return "done"
+
+    with tempfile.TemporaryDirectory() as place:
+        outcome = stage.start([runner.calls(("act", {})), "over"], act, runs=Path(runs), workspace=place)
+    return [*said, stage.finished(outcome)]
+
+
+class _Parked:
+    """An agent in the middle of something that lasts so many seconds."""
+
+    def __init__(self, begun: str, what: str, lasts: float) -> None:
+        def begin() -> None:
+            Path(begun).touch()
+
+        @runner.tool
+        async def act_async() -> str:
+            begin()
+            await asyncio.sleep(lasts)
+            return "done"
+
+        @runner.tool
+        def act_sync() -> str:
+            begin()
+            threading.Event().wait(lasts)
+            return "done"
+
+        @runner.tool
+        def act_wait() -> str:
+            begin()
+            raise runner.ToolFailed("busy", retry_after=lasts)
+
+        @runner.tool(approval=True)
+        def act_hook() -> str:
+            return "done"
+
+        async def hook(_question: runner.Question) -> None:
+            begin()
+            await asyncio.sleep(lasts)
+
+        def blocking(_question: runner.Question) -> None:
+            begin()
+            time.sleep(lasts)
+
+        class Model(runner.ScriptedModel):
+            async def ask(self, request: runner.Request) -> runner.Reply:
+                if what == "ask":
+                    begin()
+                    await asyncio.sleep(lasts)
+                return await super().ask(request)
+
+        tools = [act_async, act_sync, act_wait, act_hook]
+        names = {"blocking hook": "act_hook", "ask": "act_sync"}
+        script: list[runner.Reply | str] = [runner.calls((names.get(what, f"act_{what}"), {})), "over"]
+        self.agent = runner.Agent(model=Model(script), tools=tools)
+        self.hook: runner.OnQuestion = blocking if what == "blocking hook" else hook
 
 
 def is_parked(runs: str, begun: str, what: str, lasts: float, grace: float, *, own: bool = False) -> str:
-    """A run in the middle of something that lasts so many seconds; how it ended."""
-
-    def begin() -> None:
-        Path(begun).touch()
-
-    @runner.tool
-    async def act_async() -> str:
-        begin()
-        await asyncio.sleep(lasts)
-        return "done"
-
-    @runner.tool
-    def act_sync() -> str:
-        begin()
-        threading.Event().wait(lasts)
-        return "done"
-
-    @runner.tool
-    def act_wait() -> str:
-        begin()
-        raise runner.ToolFailed("busy", retry_after=lasts)
-
-    @runner.tool(approval=True)
-    def act_hook() -> str:
-        return "done"
-
-    async def hook(_question: runner.Question) -> None:
-        begin()
-        await asyncio.sleep(lasts)
-
-    def blocking(_question: runner.Question) -> None:
-        begin()
-        time.sleep(lasts)
-
-    class Model(runner.ScriptedModel):
-        async def ask(self, request: runner.Request) -> runner.Reply:
-            if what == "ask":
-                begin()
-                await asyncio.sleep(lasts)
-            return await super().ask(request)
-
+    """A run that is asked to park, or not, while something lasts; how it ended."""
     if own:
         signal.signal(signal.SIGTERM, lambda *_: print("own handler"))  # noqa: T201 (the scene's output)
-    tools = [act_async, act_sync, act_wait, act_hook]
-    name = next((tool.name for tool in tools if tool.name.endswith(what.rpartition(" ")[2])), "act_sync")
-    agent = runner.Agent(model=Model([runner.calls((name, {})), "over"]), tools=tools)
-    on_question = blocking if what == "blocking hook" else hook
+    given = _Parked(begun, what, lasts)
     try:
-        outcome = runner.start_sync(agent, "do it", runs=runs, run="r", grace=grace, on_question=on_question)
+        outcome = runner.start_sync(given.agent, "do it", runs=runs, run="r", grace=grace, on_question=given.hook)
     except runner.Interrupted as stopped:
         return type(stopped).__name__
     return type(outcome).__name__

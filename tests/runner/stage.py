@@ -57,8 +57,23 @@ def agent(script: Sequence[Any], *tools: Tool, **options: Any) -> runner.Agent:
 
 def start(script: Sequence[Any], *tools: Tool, runs: Path, run: str = "r", **options: Any) -> Any:
     """Start a run of a scripted agent; agent's options and `start`'s may be mixed."""
-    given = {name: options.pop(name) for name in ("workspace", "clock", "on_question", "watch", "after") if name in options}
+    given = {
+        name: options.pop(name) for name in ("workspace", "clock", "on_question", "watch", "after") if name in options
+    }
     return runner.start_sync(agent(script, *tools, **options), TASK, runs=runs, run=run, **given)
+
+
+def on(runs: str, agent: runner.Agent, **options: Any) -> runner.Finished | runner.Paused:
+    """Start the run `r`, or resume it when it exists."""
+    if (Path(runs) / "r").exists():
+        return runner.resume_sync("r", agent, runs=runs, **options)
+    return runner.start_sync(agent, TASK, runs=runs, run="r", **options)
+
+
+def note(path: str | Path, word: str) -> None:
+    """Append a word to a file that outlives the process."""
+    with Path(path).open("a") as file:
+        file.write(f"{word}\n")
 
 
 def finished(outcome: object) -> str:

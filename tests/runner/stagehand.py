@@ -2,12 +2,13 @@
 
 Deaths are tested with real processes and a real SIGKILL. Starting an interpreter for each would take most of a test's
 time, and forking the test process would copy its threads; so one clean process is started, imports what scenes need,
-and forks once for each scene. Scenes are the functions of `tests.runner.scenes`.
+and forks once for each scene. Scenes are the functions of the modules named in `SCENES`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +24,7 @@ from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
+SCENES = ("tests.runner.scenes", "tests.runner.scenes_deaths", "tests.runner.scenes_disk")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,9 @@ class Stagehand:
         )
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """End it."""
         with self._process as process:
             assert process.stdin is not None
@@ -96,15 +101,14 @@ class Stagehand:
         return self.end(self.begin(scene, **given))
 
 
-def _child(scene: str, given: dict[str, Any], output: str) -> None:
-    from tests.runner import scenes  # noqa: PLC0415 (imported before the first fork; the fixture's process needs it not)
-
+def _child(scene: Callable[..., Any], given: dict[str, Any], output: str) -> None:
     status = 1
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what measures the tests may have taken it; a plain program has not
     try:
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         os.dup2(file, 1)
         os.dup2(file, 2)
-        print(json.dumps(getattr(scenes, scene)(**given)))  # noqa: T201 (this is how a scene answers)
+        print(json.dumps(scene(**given)))  # noqa: T201 (this is how a scene answers)
         status = 0
     except BaseException:  # noqa: BLE001 (whatever a scene raised is what it has to say)
         traceback.print_exc()
@@ -127,8 +131,9 @@ def _ended(pid: int) -> int:
 
 
 def _serve() -> None:
-    from tests.runner import scenes  # noqa: F401, PLC0415 (imported once, here, for all children)
-
+    scenes: dict[str, Callable[..., Any]] = {}
+    for module in SCENES:  # imported once, here, for all children
+        scenes |= vars(importlib.import_module(module))
     for line in sys.stdin:
         order = json.loads(line)
         if "wait" in order:
@@ -136,7 +141,7 @@ def _serve() -> None:
         else:
             answer = os.fork()
             if answer == 0:
-                _child(order["scene"], order["given"], order["output"])
+                _child(scenes[order["scene"]], order["given"], order["output"])
         print(json.dumps(answer), flush=True)  # noqa: T201 (the protocol)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import replay
 import runner
 from tests.runner import stage
@@ -76,9 +77,7 @@ def resumed(runs: Path, *tools: runner.Tool, **options: Any) -> object:
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_call_that_was_cut_off_is_open_and_settled_after_the_resume(runs: Path, times: int) -> None:
     """Its attempt has no outcome; the next life finds the marker, and a repeat under the key is harmless."""
-    interrupted(
-        runs, lambda gate: runner.start(stage.agent(ACT, keyed(gate)), stage.TASK, runs=runs, run="r"), times
-    )
+    interrupted(runs, lambda gate: runner.start(stage.agent(ACT, keyed(gate)), stage.TASK, runs=runs, run="r"), times)
     assert runner.read("r", runs).open == ("1.0",)
     keys: list[str] = []
 
@@ -132,9 +131,7 @@ def test_in_a_wave_what_had_returned_is_kept(runs: Path) -> None:
         return [quick, slow]
 
     script = [runner.calls(("quick", {}), ("slow", {})), "over"]
-    interrupted(
-        runs, lambda gate: runner.start(stage.agent(script, *tools(gate)), stage.TASK, runs=runs, run="r")
-    )
+    interrupted(runs, lambda gate: runner.start(stage.agent(script, *tools(gate)), stage.TASK, runs=runs, run="r"))
     assert set(stage.results(runs)) == {"1.0"}
     assert stage.finished(runner.resume_sync("r", stage.agent(script, *tools(None)), runs=runs)) == "over"
     assert ran == ["quick", "slow", "slow"]
@@ -156,7 +153,7 @@ def test_a_wait_that_was_cut_off_goes_on_after_the_resume(runs: Path) -> None:
     class Waiting(stage.Ticking):
         gate: Gate
 
-        async def sleep(self, seconds: float) -> None:
+        async def sleep(self, _seconds: float) -> None:
             await self.gate.wait()
 
     def body(gate: Gate) -> Awaitable[object]:
@@ -243,9 +240,7 @@ def test_what_was_cut_off_and_still_runs_cannot_write_behind_the_stop(runs: Path
                 except runner.ReadOnlyWorkspace as error:
                     tried.append(str(error))
 
-        running = runner.start(
-            stage.agent(ACT, act), stage.TASK, runs=runs, run="r", workspace=place, watch=watch
-        )
+        running = runner.start(stage.agent(ACT, act), stage.TASK, runs=runs, run="r", workspace=place, watch=watch)
         await cancelled(running, gate, times=3)
         go.set()
         await over.wait()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import replay
 import runner
 from tests.runner import stage
@@ -71,7 +72,9 @@ def test_toolfailed_with_a_time_is_tried_as_often_as_the_tool_allows(runs: Path)
     assert stage.results(runs)["1.0"].how == "failed"
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), runner.Unknown("no reply"), asyncio.CancelledError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), TimeoutError(), runner.Unknown("no reply"), asyncio.CancelledError()]
+)
 def test_anything_else_leaves_a_call_open(runs: Path, error: BaseException) -> None:
     """Broken connections, bugs and a tool's own cancellation say nothing about the world: a person is asked."""
     body, keys = raising(error)
@@ -202,6 +205,7 @@ def test_a_tool_sees_its_call(runs: Path) -> None:
 
     @runner.tool(name="act")
     def act(x: int, call: runner.Call) -> str:
+        assert x == 1
         seen.extend([call, runner.current_call()])
         return call.subkey(1)
 
@@ -215,4 +219,4 @@ def test_a_tool_sees_its_call(runs: Path) -> None:
     with pytest.raises(runner.NotInACall):
         runner.current_call()
     with pytest.raises(runner.NoWorkspace):
-        assert call.workspace
+        call.workspace.exists("a")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import eventlog
 import pytest
+
+import eventlog
 import replay
 import runner
 from tests.runner import stage
@@ -68,9 +69,7 @@ def test_a_hostile_run_id_is_refused_before_the_file_system_is_touched(runs: Pat
 def test_a_default_id_has_the_name_the_day_and_eight_random_characters(runs: Path) -> None:
     """Row 18; a name that no directory could have is made into one that can."""
     agent = stage.agent(["x"], name="Täglich / prüfen")
-    names = {
-        runner.start_sync(agent, stage.TASK, runs=runs, clock=stage.Ticking()).run for _ in range(3)
-    }
+    names = {runner.start_sync(agent, stage.TASK, runs=runs, clock=stage.Ticking()).run for _ in range(3)}
     assert len(names) == 3
     assert all(re.fullmatch(r"[a-z0-9-]+-20260101-[0-9a-f]{8}", name) for name in names), names
 
@@ -189,6 +188,21 @@ def test_unfinished_lists_what_a_resume_could_carry_on(runs: Path) -> None:
     assert {entry.run for entry in runner.unfinished(runs)} == {"paused", "limit"}
     problems = {entry.run: type(entry.problem) for entry in runner.listed(runs) if entry.problem}
     assert problems == {"damaged": eventlog.LogDamaged}
+
+
+def test_an_upgrade_between_two_lives_uses_the_replies_that_were_saved(runs: Path) -> None:
+    """Hazard 33: another prompt, tools reordered, one more; what was paid for counts, and the log shows the drift."""
+    more = runner.tool(effect="reads", name="more")(lambda: "x")
+    script = [runner.calls(("look", {"x": 7})), "seven"]
+    with pytest.raises(runner.TurnLimit):
+        stage.start(script, look, more, runs=runs, instructions="old", limits=runner.Limits(turns=1))
+    agent = stage.agent([None, "seven"], more, runner.tool(effect="reads", name="new")(lambda: "x"), look)
+    assert stage.finished(runner.resume_sync("r", agent.replace(instructions="new"), runs=runs)) == "seven"
+    (started,) = stage.events(runs, replay.RunStarted)
+    (resumed,) = stage.events(runs, replay.RunResumed)
+    assert started.definitions.instructions != resumed.definitions.instructions
+    assert resumed.definitions.tools.keys() - started.definitions.tools.keys() == {"new"}
+    assert [result.text for result in stage.results(runs).values()] == ["7"]
 
 
 def test_a_run_of_a_later_version_is_read_and_not_carried_on(runs: Path) -> None:

@@ -1,4 +1,4 @@
-"""A death at any point: every effect once, every call one result, no reply paid twice that was saved (spec rows 7-23)."""
+"""A death at any point: every effect once, every call one result, no saved reply paid twice (spec rows 7-23)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -194,6 +195,26 @@ def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> 
     assert "out of time" in suite.output
     assert sleeper.exists()
     until(lambda: not sleeps(sleeper))
+
+
+def test_the_process_of_the_tests_follows_its_starter(tmp_path: Path) -> None:
+    """It runs pytest while the pipe is open, and is gone when it closes, which no death of the starter prevents."""
+    write(tmp_path, "test_quick.py", "def test_quick():\n    pass\n")
+    write(tmp_path, "test_slow.py", "import time\ndef test_slow():\n    time.sleep(60)\n")
+    command = [sys.executable, "-P", _suite.__file__.replace(".py", "_process.py"), "50", "-q"]
+    for path, closes in (("test_quick.py", False), ("test_slow.py", True)):
+        process = subprocess.Popen(
+            [*command, path],
+            cwd=tmp_path / "workspace",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        if closes:
+            process.stdin.close()
+        assert process.wait(30) == (-signal.SIGKILL if closes else 0)
+        process.stdin.close()
 
 
 def test_much_output_is_cut_at_its_beginning(tmp_path: Path) -> None:

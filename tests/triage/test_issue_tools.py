@@ -107,7 +107,7 @@ def first_attempt(folder: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve | 
         (resetting, "unknown", None),
         (breaking_off, "unknown", None),
         (babbling, "unknown", None),
-        (answering("409 Conflict", "retry-after: 2\r\n"), "nothing", 2.0),
+        (answering("409 Conflict", "retry-after: 2\r\n"), "unknown", 2.0),
         (answering("429 Too Many Requests"), "nothing", 1.0),
         (answering("425 Too Early", "retry-after: soon\r\n"), "nothing", 1.0),
         (answering("503 Service Unavailable", "retry-after: 7\r\n"), "unknown", 7.0),
@@ -126,11 +126,10 @@ def test_an_answer_means_what_it_proves(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415])
-def test_a_refusal_is_final(status: int) -> None:
+def test_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     """The service read the request and did not do it; asking again would get the same answer."""
-    meaning = _issue_tools.meaning(status, None, "no")
-    assert isinstance(meaning, runner.ToolFailed)
-    assert meaning.retry_after is None
+    ended = first_attempt(tmp_path, monkeypatch, answering(f"{status} No"))
+    assert (ended.did, ended.retry_after) == ("nothing", None)
 
 
 def test_an_attempt_that_failed_before_it_was_sent_is_made_again_under_the_same_key(tmp_path: Path) -> None:

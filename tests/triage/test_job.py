@@ -18,6 +18,7 @@ import eventlog
 import replay
 import runner
 from runner import triage
+from runner.triage import _deaths
 from runner.triage._tracker_store import issues
 from tests.triage import recrash, rerecord
 from tests.triage.worlds import ROOT, TASK, TOOLS, Done, Quick, run_apart, tracker_pid
@@ -26,6 +27,13 @@ from tests.triage.worlds import ROOT, TASK, TOOLS, Done, Quick, run_apart, track
 def replies() -> list[replay.Reply]:
     """What the recorded model says, turn by turn."""
     return list(runner.Recorded(triage.Task(TASK).recording).replies.values())
+
+
+def _stopped(job: triage.Job, *, new: bool) -> str:
+    """The run that its limit stopped."""
+    with pytest.raises(runner.TurnLimit) as caught:
+        asyncio.run(job.run(new=new))
+    return caught.value.run
 
 
 def test_the_recording_is_up_to_date(tmp_path: Path) -> None:
@@ -97,17 +105,6 @@ def test_an_approval_is_asked_and_answered_from_elsewhere(tmp_path: Path) -> Non
     assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled") == {}
 
 
-def test_a_refusal_files_nothing_and_the_checks_say_so(tmp_path: Path) -> None:
-    """The checks look at the world: an answer that claims an issue is not one."""
-    job = triage.Job.of(TASK, tmp_path / "runs")
-    paused = asyncio.run(job.run())
-    assert isinstance(paused, runner.Paused)
-    runner.refuse(paused.run, paused.questions[0].id, "ada", "not now", runs=job.runs)
-    result = asyncio.run(job.run())
-    assert issues(job.world.tracker) == []
-    assert {"one-issue", "answer-names-issue"} <= Done(job, result.run).failed("one-issue", "answer-names-issue").keys()
-
-
 def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path) -> None:
     """The agent lives, the service dies: it is started again, and a repeat under the same key is harmless."""
     job = triage.Job.of(TASK, tmp_path / "runs", approve="off")
@@ -135,18 +132,20 @@ def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
     assert eventlog.runs(job.runs) == []
 
 
-def test_a_foreign_edit_of_a_patched_file_stops_the_run_until_somebody_vouches(tmp_path: Path) -> None:
+def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(tmp_path: Path) -> None:
     """Whatever the model believes about that file is no longer so; a file it never wrote is nobody's concern."""
-    assert run_apart(tmp_path / "runs", approve="off", die_before="issue_file").returncode == -signal.SIGKILL
-    job = triage.Job.of(TASK, tmp_path / "runs", approve="off")
-    (job.world.workspace / "README.md").write_text("edited")
-    patched = job.world.workspace / "todo" / "store.py"
-    patched.write_text(patched.read_text() + "# looked at\n")
-    with pytest.raises(runner.WorkspaceChanged, match="todo/store[.]py") as caught:
+    job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=6))
+    run, written = _stopped(job, new=False), job.task.expected.test
+    for path in ("README.md", written):
+        (job.world.workspace / path).write_text("edited")
+    job = job.replace(limits=runner.Limits(turns=7))
+    with pytest.raises(runner.WorkspaceChanged) as caught:
         asyncio.run(job.run())
+    assert written in str(caught.value)
     assert "README" not in str(caught.value)
-    result = asyncio.run(job.run(accept_workspace="ada", model=runner.ScriptedModel(replies())))
-    assert isinstance(result, runner.Finished)
+    with pytest.raises(runner.TurnLimit):
+        asyncio.run(job.run(accept_workspace="ada", model=runner.ScriptedModel(replies())))
+    assert replay.load(eventlog.read(job.runs, run).lines).turns == 7
 
 
 def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> None:
@@ -161,18 +160,11 @@ def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> No
 def test_a_new_run_gets_a_new_world_and_keeps_the_old_one(tmp_path: Path) -> None:
     """Its model would meet a patched workspace otherwise, and file an issue beside the earlier run's."""
     job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=8))
-    first, second = (_stopped(job, new=new) for new in (False, True))
+    first, second = (_stopped(job, new=new) for new in (True, True))
     assert first != second
     assert job.newest() == second
     for world in (job.world, triage.World(job.world.path.with_name(f"{TASK}.1"))):
         assert Done(job.replace(world=world), second).failed("patched-once", "no-leftovers") == {}
-
-
-def _stopped(job: triage.Job, *, new: bool) -> str:
-    """The run that its limit stopped."""
-    with pytest.raises(runner.TurnLimit) as caught:
-        asyncio.run(job.run(new=new))
-    return caught.value.run
 
 
 def test_without_new_a_used_world_is_refused(tmp_path: Path, finished: Done) -> None:
@@ -209,6 +201,19 @@ def test_an_unknown_task_and_an_unknown_tool_are_named_with_those_there_are(tmp_
         asyncio.run(triage.Job.of(TASK, tmp_path / "runs", die_after="code_patsh").run())
     assert "code_patch" in other.value.hint
     assert eventlog.runs(tmp_path / "runs") == []
+
+
+def test_a_tool_dies_before_its_body_or_after_it_and_is_otherwise_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kill sits inside the body: same name, schema, effect and lookup, so the log can't tell the two apart."""
+    deaths: list[str] = []
+    monkeypatch.setattr(_deaths, "die", lambda: deaths.append(runner.current_call().tool))
+    plain = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=4))
+    deadly = plain.replace(die_before="crash_list", die_after="issue_search")
+    _stopped(deadly, new=False)
+    assert deaths == ["crash_list", "issue_search", "issue_search"]
+    assert plain.agent().definitions == deadly.agent().definitions
 
 
 def test_a_damaged_log_is_said_to_be_damaged(finished: Done, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import eventlog
 import replay
 import runner
 from runner import triage
-from runner.triage._tracker_store import issues
 from tests.triage.worlds import TASK, TOOLS, Done, Quick, finish, run_apart
 
 
@@ -93,15 +92,3 @@ def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(tmp_path: Pat
     runner.settle(paused.run, question.id, "ada", "done", found='{"issue": 1}', runs=runs)
     result = asyncio.run(job.run())
     assert Done(job, result.run).failed("one-issue", "same-key", "settled", "answer-names-issue") == {}
-
-
-def test_keys_that_were_ignored_only_after_the_marker_are_not_trusted(tmp_path: Path) -> None:
-    """The marker says keyed and today's tool says once: resending might file it twice, so a person decides."""
-    runs = tmp_path / "runs"
-    die(runs, die_after="issue_file")
-    job = triage.Job.of(TASK, runs, approve="off")
-    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True))
-    paused = asyncio.run(job.run(clock=Quick()))
-    assert isinstance(paused, runner.Paused)
-    assert paused.questions[0].kind == "settle"
-    assert len(issues(job.world.tracker)) == 1

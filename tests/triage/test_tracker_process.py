@@ -161,10 +161,11 @@ def test_a_second_tracker_is_refused_by_the_lock(tmp_path: Path) -> None:
     assert _tracker_process.serve(tmp_path) is False
 
 
-def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path) -> None:
-    """Its file is no database: the log beside it says why, and the error says where to look."""
+def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file is no database: it is tried again, the log beside it says why, and the error says where to look."""
+    monkeypatch.setattr(_tracker_start, "_LOOKS", 2)
     (tmp_path / "tracker.sqlite").write_text("not a database, but long enough to be taken for one" * 40)
-    with pytest.raises(triage.TrackerDown, match="did not answer within 1[.]5 s") as caught:
+    with pytest.raises(triage.TrackerDown, match=r"did not answer within 1\.5 s") as caught:
         asyncio.run(_tracker_start.url(tmp_path, within=1.5))
     assert "tracker.log" in caught.value.hint
     until(lambda: "file is not a database" in (tmp_path / "tracker.log").read_text())
@@ -183,6 +184,13 @@ def test_manners_are_kept(tmp_path: Path) -> None:
     triage.set_manners(tmp_path / "world", manners)
     assert triage.manners(tmp_path / "world") == manners
     assert (tmp_path / "world").stat().st_mode & 0o777 == 0o700
+
+
+def test_manners_are_not_kept_where_no_world_can_be(tmp_path: Path) -> None:
+    """A file in the way gets a sentence, not a traceback."""
+    (tmp_path / "world").write_text("")
+    with pytest.raises(triage.WrongWorld, match="File exists"):
+        triage.set_manners(tmp_path / "world", triage.Manners())
 
 
 def test_a_foreign_runner_in_the_current_directory_is_not_started(

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -64,18 +65,26 @@ def test_a_death_while_it_is_laid_leaves_no_half_workspace(
     world: triage.World, task: triage.Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a project under the right name would be taken for a whole one; and the rest is cleared away."""
-    copied: list[object] = []
-    copy = shutil.copyfile
+    copies = {name: getattr(shutil, name) for name in ("copyfile", "copy2")}
+    left = 0
 
-    def dying(source: Path, target: Path) -> None:
-        if len(copied) == 5:
-            raise KeyboardInterrupt
-        copied.append(copy(source, target))
+    def dying(copy: Callable[..., object]) -> Callable[..., object]:
+        def die(*arguments: object, **named: object) -> object:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return copy(*arguments, **named)
 
-    monkeypatch.setattr(shutil, "copyfile", dying)
-    with pytest.raises(KeyboardInterrupt), world.held():
-        world.lay(task)
-    assert not world.workspace.exists()
+        return die
+
+    for name, copy in copies.items():
+        monkeypatch.setattr(shutil, name, dying(copy))
+    for left in range(5, 30, 6):  # noqa: B007 (the copies count it down)
+        with suppress(KeyboardInterrupt), world.held():
+            world.lay(task)
+        assert world.is_new(task)
+        shutil.rmtree(world.workspace, ignore_errors=True)
     (world.path / ".tmp-task-0000").write_text("of an earlier death")
     monkeypatch.undo()
     with world.held():

@@ -46,18 +46,19 @@ asyncio.run(triage.Job.of("m1-done-after-delete", sys.argv[2], **options).run())
 
 
 class Quick(runner.Clock):
-    """The machine's clock, but a wait passes at once."""
+    """A clock that stands still but for what is waited for, and that passes at once."""
 
     def __init__(self) -> None:
+        self._begun = super().wall()
         self._passed = 0.0
 
     def wall(self) -> datetime:
-        """Later than it is, by all that was waited for."""
-        return super().wall() + timedelta(seconds=self._passed)
+        """When it was made, and all that was waited for since."""
+        return self._begun + timedelta(seconds=self._passed)
 
     def monotonic(self) -> float:
-        """The same."""
-        return super().monotonic() + self._passed
+        """The same, as seconds."""
+        return self._passed
 
     async def sleep(self, seconds: float) -> None:
         """It passed."""

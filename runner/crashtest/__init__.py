@@ -1,0 +1,79 @@
+"""crashtest: simulated disks for tests of crashes, harsher than a crash.
+
+A log is only as good as what a power cut leaves of it, and no test can pull the plug often enough. Here the disk is in
+memory and keeps a record of what it was asked to do; from the record come the images that a cut after each operation
+may leave:
+
+    machine = crashtest.Machine()
+    log = eventlog.create("/runs", "r", at=now, events=[b"{}"], disk=crashtest.Process(machine))
+    log.append(now, [b'{"n":1}'])
+    for cut in crashtest.cuts(machine.trace, "posix"):
+        after = crashtest.Machine(cut.image)
+        reading = eventlog.scan("/runs", "r", disk=crashtest.Process(after))    # does it hold what was promised?
+
+What may be in an image: of every 512-byte sector that was not synced any version since the last sync, each sector by
+itself; of a file that grew any size, and NULs or a deleted file's bytes where nothing was written durably; of names
+what the model allows (`ext4`: changes in one order; `posix`: any subset until the directory is synced). What is
+assumed: a sync that returned keeps its promise, a sector is written whole or not at all, a name never stands for
+nothing while it is replaced, and what a deleted file left behind is not itself a whole line of a log.
+
+- A process that dies is `Process.die()`: the page cache stays, and another `Process` of the machine goes on with it.
+- A disk that fails is `Faulty(disk, Fault(...))`, before a simulated disk or before `eventlog.DISK`;
+  `Passing` is the disk before another one to make your own of.
+- A crash inside a recovery is a record that began on an image: `cuts(after.trace, model, start=cut.image)`.
+- A failing image is kept with `keep`.
+"""
+
+from __future__ import annotations
+
+from runner.crashtest._cuts import LIMIT, Cut, cuts
+from runner.crashtest._directories import Model
+from runner.crashtest._faults import CHANGES, VERBS, Fault, Faulty, Killed
+from runner.crashtest._image import EMPTY, Image, disposable
+from runner.crashtest._keep import keep
+from runner.crashtest._machine import Machine
+from runner.crashtest._ops import (
+    SECTOR,
+    Change,
+    DirectorySynced,
+    Named,
+    Op,
+    Pages,
+    Sized,
+    Synced,
+    SyncFailed,
+    Wrote,
+    says,
+)
+from runner.crashtest._passing import Passing
+from runner.crashtest._process import Process
+
+__all__ = [
+    "CHANGES",
+    "EMPTY",
+    "LIMIT",
+    "SECTOR",
+    "VERBS",
+    "Change",
+    "Cut",
+    "DirectorySynced",
+    "Fault",
+    "Faulty",
+    "Image",
+    "Killed",
+    "Machine",
+    "Model",
+    "Named",
+    "Op",
+    "Pages",
+    "Passing",
+    "Process",
+    "Sized",
+    "SyncFailed",
+    "Synced",
+    "Wrote",
+    "cuts",
+    "disposable",
+    "keep",
+    "says",
+]

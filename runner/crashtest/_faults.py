@@ -1,0 +1,182 @@
+"""Faults: the Nth operation of a kind goes wrong, once or for ever, on a simulated disk or on the real one.
+
+A `Faulty` disk stands before another one and hands every operation on until a fault's turn comes. What a fault can be:
+an error of the system, an interrupt (before the operation or after it), the death of the process, a write that takes a
+part and then fails or says so, a write that claims more than it took, and a sync that fails and leaves the page cache
+in one of the states that kernels leave it in.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from runner.crashtest._passing import Passing
+from runner.crashtest._process import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import eventlog
+    from runner.crashtest._ops import Pages
+
+T = TypeVar("T")
+
+CHANGES: Final = ("open", "write_some", "truncate", "datasync", "sync", "sync_dir", "rename", "unlink", "mkdir")
+"""Verbs that may change what is on a disk; `open` counts when it may make or write a file."""
+VERBS: Final = (*CHANGES, "look", "pread", "stat", "fstat", "list", "close", "try_lock")
+"""Operations that can fail. `look` is an `open` that only reads."""
+
+
+class Killed(BaseException):
+    """The process ends here, as by SIGKILL: whatever it would do later, even in `finally`, does nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What goes wrong, and when.
+
+    `verbs` and `nth` (from 1) say at which operation, counted over those verbs and, if `name` is given, over files
+    whose name contains it; `lasting` goes on from there. `error` is an errno, or an exception to raise as it is;
+    `late` raises it after the operation was done. `takes` has a write take so many bytes first, and without `error`
+    say so. `claims` has a write say so many bytes more than it was given. `pages` is what a failed sync leaves.
+    """
+
+    verbs: tuple[str, ...] = CHANGES
+    nth: int = 1
+    name: str = ""
+    error: int | type[BaseException] | None = None
+    lasting: bool = False
+    late: bool = False
+    takes: int | None = None
+    claims: int | None = None
+    pages: Pages = "dirty"
+
+
+class Faulty(Passing):
+    """A disk before another one. `steps` are the operations so far, as (verb, name); `hit` those that went wrong."""
+
+    def __init__(self, inner: eventlog.Disk, *faults: Fault) -> None:
+        """Stand before `inner`; several faults are counted each by itself, and the first one due counts."""
+        super().__init__(inner)
+        self.faults = faults
+        self.steps: list[tuple[str, str]] = []
+        self.hit: list[tuple[str, str]] = []
+        self._counts = [0] * len(faults)
+        self._killed = False
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
+        """Open a file; only an open that may change something counts as one of `CHANGES`, another is a `look`."""
+        verb = "open" if write or create or new else "look"
+        return self._do(verb, path, lambda: super(Faulty, self).open(path, write=write, create=create, new=new))
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        """Read."""
+        return self._do("pread", fd, lambda: self.inner.pread(fd, size, offset))
+
+    def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
+        """Write; a fault may have it take a part, or claim too much."""
+        fault = self._due("write_some", fd)
+        if fault is None:
+            return self.inner.write_some(fd, data, offset)
+        if fault.claims is not None:
+            return self.inner.write_some(fd, data, offset) + fault.claims
+        taken = len(data) if fault.late else 0 if fault.takes is None else min(fault.takes, len(data))
+        if taken:
+            self.inner.pwrite(fd, memoryview(data)[:taken], offset)
+        if fault.error is not None:
+            raise self._error(fault)
+        return taken
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut or extend."""
+        self._do("truncate", fd, lambda: self.inner.truncate(fd, size))
+
+    def datasync(self, fd: int) -> None:
+        """Sync; a failing one tells a simulated disk what it leaves."""
+        self._sync("datasync", fd, self.inner.datasync)
+
+    def sync(self, fd: int) -> None:
+        """Sync; a failing one tells a simulated disk what it leaves."""
+        self._sync("sync", fd, self.inner.sync)
+
+    def sync_dir(self, path: Path) -> bool:
+        """Sync a directory."""
+        return self._do("sync_dir", path, lambda: self.inner.sync_dir(path))
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Rename."""
+        self._do("rename", target, lambda: super(Faulty, self).rename(source, target))
+
+    def unlink(self, path: Path) -> None:
+        """Remove a name."""
+        self._do("unlink", path, lambda: self.inner.unlink(path))
+
+    def mkdir(self, path: Path) -> None:
+        """Make a directory."""
+        self._do("mkdir", path, lambda: self.inner.mkdir(path))
+
+    def stat(self, path: Path | str) -> os.stat_result:
+        """Look at a name."""
+        return self._do("stat", Path(path), lambda: self.inner.stat(path))
+
+    def fstat(self, fd: int) -> os.stat_result:
+        """Look at an open file."""
+        return self._do("fstat", fd, lambda: self.inner.fstat(fd))
+
+    def list(self, path: Path) -> list[str]:
+        """List names."""
+        return self._do("list", path, lambda: self.inner.list(path))
+
+    def close(self, fd: int) -> None:
+        """Close; the descriptor is gone even when the system says that closing failed."""
+        fault = self._due("close", fd)
+        self.inner.close(fd)
+        if fault is not None:
+            raise self._error(fault)
+
+    def try_lock(self, fd: int, *, shared: bool = False) -> bool:
+        """Lock."""
+        return self._do("try_lock", fd, lambda: self.inner.try_lock(fd, shared=shared))
+
+    def _do(self, verb: str, target: int | Path, act: Callable[[], T]) -> T:
+        fault = self._due(verb, target)
+        if fault is None:
+            return act()
+        if fault.late:
+            act()
+        raise self._error(fault)
+
+    def _sync(self, verb: str, fd: int, act: Callable[[int], None]) -> None:
+        fault = self._due(verb, fd)
+        if fault is None or fault.late:
+            act(fd)
+        elif isinstance(self.inner, Process) and isinstance(fault.error, int):
+            self.inner.fail_sync(fd, fault.pages)
+        if fault is not None:
+            raise self._error(fault)
+
+    def _due(self, verb: str, target: int | Path) -> Fault | None:
+        if self._killed:
+            raise Killed
+        name = target.name if isinstance(target, Path) else self.name(target)
+        self.steps.append((verb, name))
+        due = None
+        for at, fault in enumerate(self.faults):
+            if verb in fault.verbs and fault.name in name:
+                self._counts[at] += 1
+                if due is None and (self._counts[at] == fault.nth or (fault.lasting and self._counts[at] > fault.nth)):
+                    due = fault
+        if due is not None:
+            self.hit.append((verb, name))
+        return due
+
+    def _error(self, fault: Fault) -> BaseException:
+        if isinstance(fault.error, type):
+            self._killed = fault.error is Killed
+            return fault.error()
+        number = fault.error or errno.EIO
+        return OSError(number, os.strerror(number))

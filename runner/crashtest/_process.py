@@ -1,0 +1,174 @@
+"""A process of a simulated machine: `eventlog.Disk` with every verb answered from memory.
+
+Give it to `eventlog.create` and `eventlog.open` as `disk`. No verb of it reaches the operating system; a test compares
+it with `eventlog.Disk`, so that a verb added there cannot be forgotten here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING
+
+import eventlog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.crashtest._machine import Machine
+    from runner.crashtest._ops import Pages
+
+_MOUNTS = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+_SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+_FIRST_FD = 1000
+
+
+class Process(eventlog.Disk):
+    """One process of a machine: its open files and locks, over the files of all.
+
+    Its clock moves a second at each look, and nothing in it waits.
+    """
+
+    def __init__(self, machine: Machine, pid: int = 1) -> None:
+        """Begin with no file open. `pid` is any number; processes alive at once need different ones."""
+        self.machine, self._pid = machine, pid
+        self._open: dict[int, tuple[int, bool]] = {}
+        self._seconds = count()
+
+    def die(self) -> None:
+        """End as by SIGKILL: files closed, locks gone, nothing written; it can be used no more."""
+        for fd in list(self._open):
+            self.close(fd)
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
+        """Open or make a file."""
+        try:
+            number = self.machine.find(path)
+        except FileNotFoundError:
+            if not (create or new):
+                raise
+            number = self.machine.make(path, directory=False)
+        else:
+            if new:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+            if number in self.machine.directories:
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        fd = _FIRST_FD * self._pid + next(self._seconds)
+        self._open[fd] = (number, write)
+        return fd
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        """Read what the page cache holds."""
+        return bytes(memoryview(self.machine.files[self._file(fd)].data)[offset : offset + size])
+
+    def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
+        """Write all of it, into the page cache."""
+        self.machine.write(self._file(fd, write=True), offset, bytes(data))
+        return len(data)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut or extend, in the page cache."""
+        self.machine.resize(self._file(fd, write=True), size)
+
+    def datasync(self, fd: int) -> None:
+        """Make bytes and size durable."""
+        self.machine.sync(self._file(fd))
+
+    def sync(self, fd: int) -> None:
+        """Make bytes and size durable."""
+        self.machine.sync(self._file(fd))
+
+    def fail_sync(self, fd: int, pages: Pages) -> None:
+        """Leave the page cache as a sync that failed does; the caller raises the error."""
+        self.machine.sync_failed(self._file(fd), pages)
+
+    def sync_dir(self, path: Path) -> bool:
+        """Make a directory's names durable."""
+        self.machine.sync_directory(path)
+        return True
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Rename, in the page cache."""
+        self.machine.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a name, in the page cache."""
+        self.machine.unlink(path)
+
+    def mkdir(self, path: Path) -> None:
+        """Make a directory, in the page cache."""
+        if path.name in self.machine.directories[self.machine.directory(path.parent)]:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        self.machine.make(path, directory=True)
+
+    def stat(self, path: Path | str) -> os.stat_result:
+        """Look at what has a name."""
+        return self.machine.status(self.machine.find(path))
+
+    def fstat(self, fd: int) -> os.stat_result:
+        """Look at an open file."""
+        return self.machine.status(self._file(fd))
+
+    def is_link(self, path: Path) -> bool:  # noqa: ARG002 - the seam's signature
+        """Say no: there are no symbolic links here."""
+        return False
+
+    def list(self, path: Path) -> list[str]:
+        """List a directory, in an order that depends on nothing but the names."""
+        return sorted(self.machine.directories[self.machine.directory(path)])
+
+    def close(self, fd: int) -> None:
+        """Close a file, and drop its lock."""
+        number = self._file(fd)
+        del self._open[fd]
+        self.machine.locks.get(number, {}).pop(fd, None)
+
+    def writable(self, path: Path) -> bool:  # noqa: ARG002 - the seam's signature
+        """Say yes."""
+        return True
+
+    def try_lock(self, fd: int, *, shared: bool = False) -> bool:
+        """Lock as flock does: one exclusive holder, or any number of shared ones."""
+        held = self.machine.locks.setdefault(self._file(fd), {})
+        if any(other != fd and not (shared and theirs) for other, theirs in held.items()):
+            return False
+        held[fd] = shared
+        return True
+
+    def mounts(self) -> str:
+        """Say that everything is on an ext4 disk."""
+        return _MOUNTS
+
+    def real(self, path: Path) -> str:
+        """Give the path as it is."""
+        return str(path)
+
+    def pid(self) -> int:
+        """Give the number it was made with."""
+        return self._pid
+
+    def host(self) -> str:
+        """Name the machine."""
+        return "simulated"
+
+    def alive(self, pid: int) -> bool:
+        """Say that a holder lives: only its lock counts."""
+        return pid > 0
+
+    def now(self) -> datetime:
+        """Give a time a second after the one given before."""
+        return _SINCE + timedelta(seconds=next(self._seconds))
+
+    def pause(self, seconds: float) -> None:
+        """Go on at once."""
+
+    def random(self, size: int) -> str:
+        """Give what the machine draws."""
+        return self.machine.random(size)
+
+    def _file(self, fd: int, *, write: bool = False) -> int:
+        if fd not in self._open or (write and not self._open[fd][1]):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._open[fd][0]

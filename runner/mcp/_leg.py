@@ -1,0 +1,111 @@
+"""One attempt of one call, as the legs that the protocol makes of it, and what comes back.
+
+- The key goes in `_meta` beside the arguments, with the run, the call and the attempt (spec row 19). A server that asks
+  for input ends the leg, and the continuation is another request: it takes the call's next sub-key, the same in every
+  attempt, so that a server which remembers keys never takes one leg for the other.
+- `isError` is a result: the tool ran and says that it went wrong. It goes to the model as one.
+- An answer that never came is unknown, and so is every protocol error that a tool may have raised after it acted
+  (spec row 22). Certain to have done nothing are: a request that was never handed over, one whose connection was
+  refused, an ended session, and the two errors that the protocol has for requests it did not look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp
+from pydantic import ValidationError
+
+from runner import Call, NeedsPerson, ToolFailed, Unknown
+from runner.mcp import _content
+from runner.mcp._asking import Asking
+from runner.mcp._link import Link
+from runner.mcp._terms import Terms
+from runner.mcp._wire import ATTEMPT, CALL, KEY, RUN
+
+Progress = Callable[[Call, float, float | None, str | None], Awaitable[None] | None]
+
+MOST_LEGS = 10
+BETWEEN = 0.25
+"""Seconds before a leg that a server asked for without asking anything."""
+SOON = 1.0
+HEADER_MISMATCH, UNSUPPORTED_VERSION, INVALID_REQUEST = -32020, -32022, -32600
+
+
+async def attempt(link: Link, tool: str, terms: Terms, call: Call, asking: Asking, progress: Progress | None) -> Any:
+    """Run one attempt. Raises `ToolFailed`, `Unknown` or `NeedsPerson` for what is no result."""
+    answers: dict[str, Any] | None = None
+    state: str | None = None
+    for leg in range(MOST_LEGS):
+        params = mcp.types.CallToolRequestParams(
+            name=tool,
+            arguments=call.arguments,
+            input_responses=answers,
+            request_state=state,
+            _meta=_meta(call, leg),
+        )
+        result = await _sent(link, params, terms, call, leg, _reporting(call, progress))
+        if not isinstance(result, mcp.types.InputRequiredResult):
+            value = _content.value(result)
+            if asking.open:
+                raise NeedsPerson(f"{'; '.join(asking.open)} (told to wait, it said: {_content.short(value)})")
+            return value
+        answers = asking.forms(result.input_requests or {})
+        if asking.open:
+            raise NeedsPerson("; ".join(asking.open))
+        state = result.request_state
+        if not answers:
+            answers = None
+            await asyncio.sleep(BETWEEN)
+    raise Unknown(f"the server asked for more input {MOST_LEGS} times")
+
+
+def key(call: Call, leg: int) -> str:
+    """The key of a leg: the call's own, then its sub-keys."""
+    return call.key if leg == 0 else call.subkey(leg)
+
+
+def _meta(call: Call, leg: int) -> Any:
+    about: dict[str, Any] = {RUN: call.run, CALL: call.id, ATTEMPT: call.n}
+    return about | {KEY: key(call, leg)} if call.acts else about
+
+
+def _reporting(call: Call, progress: Progress | None) -> Any:
+    if progress is None:
+        return None
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        passed_on = progress(call, done, total, message)
+        if inspect.isawaitable(passed_on):
+            await passed_on
+
+    return report
+
+
+async def _sent(
+    link: Link, params: mcp.types.CallToolRequestParams, terms: Terms, call: Call, leg: int, progress: Any
+) -> Any:
+    try:
+        return await link.call(params, progress)
+    except mcp.MCPError as error:
+        said = f"the server answered with error {error.code}: {error.message}"
+        if error.code == HEADER_MISMATCH:
+            await link.relist()
+        refused = error.code in terms.refused
+        again = error.code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or _session_over(error)
+        nothing = refused or again or (call.acts and await link.never_sent(key(call, leg), call.n))
+        if _session_over(error):
+            await link.close()
+        if call.acts and (leg > 0 or not nothing):
+            raise Unknown(said) from error
+        raise ToolFailed(said, None if refused else SOON) from error
+    except ValidationError as error:
+        raise Unknown(f"the server's answer does not follow the protocol: {error}") from error
+
+
+def _session_over(error: mcp.MCPError) -> bool:
+    """A server that forgot the session answers 404 before it looks at the request; the SDK words it like this."""
+    return error.code == INVALID_REQUEST and error.message == "Session terminated"

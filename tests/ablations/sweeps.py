@@ -1,0 +1,73 @@
+"""The sweeps that an ablation must turn red: small ones, each about one kind of trouble, until the first violation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.powerloss.sweep import Tally, deaths, failing_syncs, no_room, plain, power
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    from runner.crashtest import Model
+    from tests.powerloss.sweep import Wrap
+
+    class Sweep(Protocol):
+        """Sweeps in steps, so that whoever counts can stop."""
+
+        def __call__(self, tally: Tally, wrap: Wrap) -> Iterator[None]:
+            """Sweep."""
+
+
+MODELS: tuple[Model, ...] = ("ext4", "posix")
+LIMIT = 16
+
+
+def a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
+    """Cut the power at any moment of a short life."""
+    for model in MODELS:
+        for steps in (("create", "two", "one"), ("create", "one", "close", "two", "close")):
+            power(tally, steps, model, wrap=wrap)
+            yield
+
+
+def a_death_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
+    """Kill the writer anywhere; another process goes on with what the page cache shows; then the power goes."""
+    steps = ("create", "two", "one")
+    for fault in deaths(steps, wrap):
+        power(tally, steps, "posix", since="fault", faults=[fault], limit=LIMIT, wrap=wrap)
+        yield
+
+
+def a_failed_sync_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
+    """Fail a sync, which leaves the page cache telling lies; open again, go on; then the power goes."""
+    steps = ("create", "two", "two", "one")
+    for fault in failing_syncs(steps, wrap):
+        power(tally, steps, "ext4", since="fault", faults=[fault], limit=LIMIT, wrap=wrap)
+        yield
+
+
+def a_full_disk_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
+    """Refuse a line in its middle for want of room; go on; then the power goes."""
+    steps = ("create", "two", "one")
+    for nth in (3, 4):  # the first two writes of a segment make it
+        power(tally, steps, "ext4", since="fault", faults=[no_room(nth, takes=600)], wrap=wrap)
+        yield
+
+
+SWEEPS: tuple[Sweep, ...] = (
+    a_power_cut,
+    a_death_and_then_a_power_cut,
+    a_failed_sync_and_then_a_power_cut,
+    a_full_disk_and_then_a_power_cut,
+)
+
+
+def first_violation(sweep: Sweep, wrap: Wrap = plain, tally: Tally | None = None) -> str:
+    """Sweep until something is violated, and say what; "" when nothing is."""
+    tally = tally or Tally()
+    for _ in sweep(tally, wrap):
+        if tally.violations:
+            return tally.violations[0]
+    return ""

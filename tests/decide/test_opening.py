@@ -1,0 +1,91 @@
+"""The opening of a life: which runs can't be carried on, which wait, and what an ask may not be sent without."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace as changed
+
+import replay
+import runner
+from replay import Bound, Limits, RunStopped
+from runner import _opening
+from tests.decide import tools
+from tests.decide.story import Story
+
+A = '{"cause": "a"}'
+
+
+def test_a_run_without_a_first_event_cannot_be_carried_on() -> None:
+    """Its directory exists and says nothing."""
+    with pytest.raises(runner.NotStarted, match="r"):
+        _opening.check(replay.NEW, "r")
+
+
+def test_a_run_of_a_later_version_is_read_and_not_continued() -> None:
+    """What is not understood might forbid the next step (design, "Evolution")."""
+    state = changed(Story(tools.agent()).state, unknown=("moon_phase",))
+    with pytest.raises(runner.CannotContinue, match="moon_phase"):
+        _opening.check(state, "r")
+
+
+def test_a_run_that_a_person_stopped_for_good_stays_stopped_and_any_other_stop_may_be_left() -> None:
+    """A stop is a reason beside the phase; only a person's is final (spec row 2)."""
+    story = Story(tools.agent())
+    story.write(RunStopped(reason="Interrupted"))
+    _opening.check(story.state, "r")
+    story.write(RunStopped(reason="StoppedByPerson", final=True, detail="by ann"))
+    with pytest.raises(runner.StoppedByPerson, match="by ann"):
+        _opening.check(story.state, "r")
+
+
+def test_a_pause_waits_until_there_is_a_new_answer_for_every_question() -> None:
+    """Looking at a paused run appends no line (spec row 4)."""
+    story = Story(tools.agent())
+    assert not _opening.waits(story.agent, story.state)
+    story.reply(("send", A), ("send", A))
+    assert _opening.waits(story.agent, story.state)
+    story.answer("1.0-approve", "approve")
+    assert _opening.waits(story.agent, story.state)
+    assert not _opening.waits(tools.agent(approve="off"), story.state)
+    story.write(
+        replay.QuestionAnswered(id="1.1-approve", answer="approve", who="ann", digest=replay.digest(A.encode()))
+    )
+    assert not _opening.waits(story.agent, story.state)
+
+
+def test_approve_off_does_not_wake_a_run_that_waits_for_the_ladder() -> None:
+    """It never answers what really happened (spec row 25)."""
+    story = Story(tools.agent())
+    story.reply(("send", A))
+    story.answer("1.0-approve", "approve")
+    story.ended("unknown")
+    assert _opening.waits(tools.agent(approve="off"), story.state)
+
+
+def test_a_limit_in_dollars_without_a_price_is_refused_before_anything_is_written() -> None:
+    """An ask that counts as free never reaches its limit (spec row 3)."""
+    free = tools.Priced(most=Bound(input_tokens=1))
+    agent = tools.agent(limits=Limits(dollars=1)).replace(model=free)
+    story = Story(agent)
+    with pytest.raises(runner.BadAgent, match="priced"):
+        story.decide()
+    with pytest.raises(runner.BadAgent, match="priced"):
+        story.die()
+    assert len(story.lines) == 1
+
+
+def test_a_final_answer_needs_no_price() -> None:
+    """Nothing more is asked."""
+    story = Story(tools.agent())
+    story.go()
+    story.write(replay.ReplySaved(reply=replay.Reply(text="42")))
+    free = tools.Priced(most=Bound(input_tokens=1))
+    story.die(agent=tools.agent(limits=Limits(dollars=1)).replace(model=free))
+    assert [replay.tag(event) for event in story.go()] == ["phase_changed"]
+
+
+def test_a_bound_that_cannot_be_logged_is_the_agents_fault_and_says_so() -> None:
+    """What may be spent is written before it is spent; a NaN can't be."""
+    story = Story(tools.agent().replace(model=tools.Priced(most=Bound(dollars=float("nan")))))
+    with pytest.raises(runner.BadAgent, match="priced gives can't be logged"):
+        story.decide()

@@ -1,0 +1,1 @@
+"""Faults: every error of the system, at every operation, through the seam and on the real system."""

@@ -1,0 +1,31 @@
+"""Places for the tests of MCP, and the servers they talk to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.places import Shop
+from tests.mcp.theatre import Theatre
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A directory of runs that does not exist yet."""
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def shop(theatre: Theatre, tmp_path: Path) -> Iterator[Shop]:
+    """A shop with nothing sold yet; its process starts when somebody connects."""
+    with Shop(theatre, tmp_path / "shop.sqlite") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
+    """Somebody who plays scenes in processes that may die."""
+    with Theatre(tmp_path_factory.mktemp("theatre")) as found:
+        yield found

@@ -1,0 +1,175 @@
+"""`refold mcp`: an assistant can read what a run did, in an old protocol and a new one, and can change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import mcp
+import pytest
+
+import runner
+from runner._cli import main as command
+from runner._cli._mcp import OFFERED, server
+from tests.runner import stage
+
+ROOT = Path(__file__).parents[2]
+READS = {"ls", "show", "verify"}
+
+
+@runner.tool
+def pay(invoice: str) -> str:
+    """Pay an invoice."""
+    return f"paid {invoice}"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs: one done, one that waits for a person."""
+    runs = tmp_path / "runs"
+    stage.start([runner.calls(("pay", {"invoice": "i-7"})), "Invoice i-7 is paid."], pay, runs=runs, run="done")
+
+    @runner.tool(name="pay", approval=True)
+    def careful(invoice: str) -> str:
+        """Pay an invoice."""
+        return f"paid {invoice}"
+
+    stage.start([runner.calls(("pay", {"invoice": "i-8"}))], careful, runs=runs, run="waits")
+    return runs
+
+
+def contents(runs: Path) -> dict[str, bytes]:
+    """Every file of a directory."""
+    return {str(path.relative_to(runs)): path.read_bytes() for path in runs.rglob("*") if path.is_file()}
+
+
+def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str = "auto") -> Any:
+    """What a client hears from the command in a process of its own."""
+    words = ["-m", "runner._cli", "mcp", "--runs", str(runs)]
+    place = mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT)
+
+    async def all_of_it() -> Any:
+        async with mcp.Client(place, mode=mode) as client:
+            return await ask(client)
+
+    return asyncio.run(all_of_it())
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_an_old_and_a_new_client_read_what_a_run_did(mode: str, runs: Path) -> None:
+    """The same tools, and the JSON that the commands print; the directory is as it was."""
+    before = contents(runs)
+
+    async def ask(client: mcp.Client) -> dict[str, Any]:
+        tools = (await client.list_tools()).tools
+        listed = await client.call_tool("ls", {})
+        shown = await client.call_tool("show", {"run": "waits"})
+        wrong = await client.call_tool("show", {"run": "nope"})
+        return {"tools": tools, "ls": listed, "show": shown, "wrong": wrong, "version": client.protocol_version}
+
+    heard = asked(runs, ask, mode)
+    assert {tool.name for tool in heard["tools"]} >= READS
+    assert all(tool.annotations.read_only_hint for tool in heard["tools"])
+    assert {row["run"]: row["phase"] for row in _json(heard["ls"])} == {"done": "done", "waits": "paused"}
+    assert _json(heard["show"])["waiting"][0]["arguments"] == '{"invoice": "i-8"}'
+    assert heard["wrong"].is_error
+    assert "nope" in heard["wrong"].content[0].text
+    assert (heard["version"] == "2026-07-28") is (mode != "legacy")
+    assert contents(runs) == before
+
+
+def test_a_client_of_the_first_protocol_is_understood(runs: Path) -> None:
+    """Written out by hand, as a client of 2024 sends it."""
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "show", "arguments": {"run": "done"}}},
+    ]  # fmt: skip
+    words = [sys.executable, "-m", "runner._cli", "mcp", "--runs", str(runs)]
+    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+        answers = {
+            answer["id"]: answer["result"] for answer in map(json.loads, [process.stdout.readline() for _ in "12"])
+        }
+        process.stdin.close()
+        assert process.wait(20) == 0
+    assert answers[1]["protocolVersion"] == "2024-11-05"
+    assert json.loads(answers[2]["content"][0]["text"])["answer"] == "Invoice i-7 is paid."
+
+
+def inside(runs: Path, tool: str, **arguments: str) -> mcp.types.CallToolResult:
+    """One call to the same server, in this process."""
+
+    async def ask() -> mcp.types.CallToolResult:
+        async with mcp.Client(server(command, runs)) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(ask())
+
+
+def test_only_commands_that_read_are_offered(runs: Path) -> None:
+    """Whatever the command line learns, writing is not for an assistant."""
+
+    async def names() -> set[str]:
+        async with mcp.Client(server(command, runs)) as client:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert READS <= asyncio.run(names()) <= set(OFFERED)
+    assert not {"approve", "refuse", "settle", "stop", "resume", "run", "compact", "salvage", "fork"} & set(OFFERED)
+
+
+@pytest.mark.parametrize("run", ["../runs", "--help", "-rf", "", "a/b", "\0"])
+def test_a_name_that_is_no_run_s_gets_a_sentence(run: str, runs: Path) -> None:
+    """It comes from a model: it must not become an option, or leave the directory."""
+    before = contents(runs)
+    answer = inside(runs, "show", run=run)
+    assert answer.is_error
+    assert "Traceback" not in _text(answer)
+    assert contents(runs) == before
+
+
+def test_a_damaged_log_is_an_answer_marked_as_one(runs: Path) -> None:
+    """What `refold verify` prints about it, with its exit status as the mark."""
+    segment = next((runs / "done").glob("seg-*"))
+    data = bytearray(segment.read_bytes())
+    data[200] ^= 1
+    segment.write_bytes(data)
+    answer = inside(runs, "verify", run="done")
+    assert answer.is_error
+    assert json.loads(_text(answer))["ok"] is False
+    assert "damaged" in _text(inside(runs, "show", run="done"))
+
+
+def test_without_the_sdk_the_command_says_what_to_install(runs: Path) -> None:
+    """It is an extra."""
+    code = (
+        "import sys, importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'mcp' else find(name, *a)\n"
+        "from runner._cli import main; main(['mcp', '--runs', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(runs)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'refold[mcp]'" in done.stderr
+
+
+def _text(answer: mcp.types.CallToolResult) -> str:
+    (block,) = answer.content
+    assert isinstance(block, mcp.types.TextContent)
+    return block.text
+
+
+def _json(answer: mcp.types.CallToolResult) -> Any:
+    assert not answer.is_error, answer
+    return json.loads(_text(answer))

@@ -1,0 +1,41 @@
+"""Keys that are no keys, no address but the test's own, and the process whose children may die."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.models.dialects import KEY
+from tests.models.theatre import Theatre
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the developer's accounts: a test must not ask a real vendor."""
+    for vendor in ("ANTHROPIC", "OPENAI"):
+        monkeypatch.setenv(f"{vendor}_API_KEY", KEY)
+        monkeypatch.setenv(f"{vendor}_BASE_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in (
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "OPENAI_ADMIN_KEY",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def _theatre() -> Iterator[Theatre]:
+    with Theatre() as theatre:
+        yield theatre
+
+
+@pytest.fixture
+def theatre(_theatre: Theatre, tmp_path: Path) -> Theatre:
+    """Somebody who plays lives in processes of their own."""
+    _theatre.room = tmp_path
+    return _theatre

@@ -1,0 +1,339 @@
+"""Asks that come to nothing: what may be asked again, what may have been paid, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import pickle
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import replay
+import runner
+from tests.models import cases
+from tests.models.dialects import DIALECTS, KEY, Said, event
+from tests.models.server import JSON, SSE, Answer, Server
+from tests.models.test_requests import request
+
+SAID = Said(text="Paying.", thinking="Hm.", calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
+LAST = Said(text="Done.")
+
+
+def failed(name: str, *answers: Answer, streamed: bool = False) -> runner.ModelError:
+    """How an ask fails."""
+    with Server(*answers) as server, pytest.raises(runner.ModelError) as error:
+        asyncio.run(cases.model(DIALECTS[name], server.url, streamed=streamed).ask(request()))
+    return error.value
+
+
+def error_body(message: str, kind: str) -> bytes:
+    """An error as the vendors write it."""
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+@pytest.mark.parametrize(
+    ("status", "transient", "billed"),
+    [
+        (400, False, False), (401, False, False), (403, False, False), (404, False, False), (413, False, False),
+        (422, False, False), (408, True, True), (409, True, False), (425, True, False), (429, True, False),
+        (500, True, True), (502, True, True), (503, True, False), (504, True, True), (529, True, False),
+    ],
+)  # fmt: skip
+def test_a_status_says_whether_to_ask_again_and_what_it_may_have_cost(
+    name: str, streamed: bool, status: int, transient: bool, billed: bool
+) -> None:
+    """A request that was refused will be refused again; one that broke may have been worked on."""
+    error = failed(name, Answer(error_body("no luck", "some_error"), status), streamed=streamed)
+    assert (error.transient, error.billed, error.retry_after) == (transient, billed, None)
+    assert error.why == f"the provider answered {status} (some_error): no luck"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Sun, 01 Nov 2026 12:00:30 GMT", "date": "Sun, 01 Nov 2026 12:00:00 GMT"}, 30.0),
+        ({"retry-after": "Sun, 01 Nov 2026 11:00:00 GMT", "date": "Sun, 01 Nov 2026 12:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sun, 01 Nov 2020 12:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, 0.0),
+        ({}, None),
+    ],
+)
+def test_a_provider_says_when_to_come_back(name: str, headers: dict[str, str], seconds: float | None) -> None:
+    """In seconds, in milliseconds, or as a date by its own clock."""
+    error = failed(name, Answer(b"", 429, JSON | headers))
+    assert error.retry_after == seconds
+    assert error.why == "the provider answered 429: it said nothing"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_provider_that_says_whether_to_retry_is_believed(name: str) -> None:
+    """It knows better than its status; and a used-up quota, a 429, lasts until somebody pays."""
+    assert failed(name, Answer(b"{}", 400, JSON | {"x-should-retry": "true"})).transient
+    assert not failed(name, Answer(b"{}", 500, JSON | {"x-should-retry": "false"})).transient
+    body = b'{"error":{"message":"pay","type":"x","code":"insufficient_quota"}}'
+    error = failed(name, Answer(body, 429, JSON | {"x-request-id": "req_7"}))
+    assert (error.transient, error.why) == (
+        False,
+        "the provider answered 429 (insufficient_quota): pay [request req_7]",
+    )
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"<html>bad gateway</html>", "<html>bad gateway</html>"),
+        (b'{"error":"model not found"}', '{"error":"model not found"}'),
+        (b'{"message":"no","code":7}', "no"),
+        (b'["no"]', '["no"]'),
+        (b"x" * 5000, "x" * 600),
+    ],
+)
+def test_errors_in_any_form_are_told_in_short(name: str, body: bytes, says: str) -> None:
+    """Proxies and compatible servers have forms of their own."""
+    assert failed(name, Answer(body, 404)).why.partition(": ")[2] == says
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+def test_a_key_that_a_provider_repeats_reaches_no_log(name: str, streamed: bool, tmp_path: Path) -> None:
+    """A log is read by more people than a key is for."""
+    body = error_body(f"bad key {KEY}, or sk-proj-abcd**************wxyz", "authentication_error")
+    with Server(Answer(body, 401)) as server, pytest.raises(runner.ModelUnavailable) as stopped:
+        cases.start(cases.model(DIALECTS[name], server.url, streamed=streamed), tmp_path)
+    assert "bad key [secret], or [secret]" in str(stopped.value)
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+def test_nothing_listens_so_nothing_was_sent(name: str, streamed: bool) -> None:
+    """An ask that never left this machine is free."""
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as unused:
+        port = unused.getsockname()[1]
+    with pytest.raises(runner.ModelError) as error:
+        asyncio.run(cases.model(DIALECTS[name], f"http://127.0.0.1:{port}", streamed=streamed).ask(request()))
+    assert (error.value.transient, error.value.billed) == (True, False)
+    with pytest.raises(runner.ModelError) as error:
+        asyncio.run(cases.model(DIALECTS[name], "ftp://x", streamed=streamed).ask(request()))
+    assert (error.value.transient, error.value.billed) == (False, False)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_connection_cut_before_or_during_the_body_may_have_been_paid(name: str, streamed: bool) -> None:
+    """Whoever hangs up may have worked; whoever hung up after the last byte has answered."""
+    dialect = DIALECTS[name]
+    (whole,) = cases.answers(dialect, [LAST], streamed=False)
+    assert isinstance(whole.body, bytes)
+    for cut in (-1, 0, 1, len(whole.body) // 2, len(whole.body) - 1):
+        error = failed(name, Answer(whole.body, headers=whole.headers, cut=cut), streamed=streamed)
+        assert (error.transient, error.billed) == (True, True), cut
+    with Server(Answer(whole.body, cut=len(whole.body))) as server:
+        assert asyncio.run(cases.model(dialect, server.url, streamed=streamed).ask(request())).text == "Done."
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_stream_cut_at_every_event_is_a_failed_attempt(name: str) -> None:
+    """It ends without an error, and the SDK's helper would give a reply; only the provider can say that it is whole."""
+    stream = DIALECTS[name].stream(SAID)
+    answers = [Answer(stream[:n], headers=dict(SSE)) for n in range(len(stream))]
+    with Server(*answers, Answer(stream, headers=dict(SSE))) as server:
+        made = cases.model(DIALECTS[name], server.url, streamed=True)
+        for n in range(len(stream)):
+            with pytest.raises(runner.ModelError) as error:
+                asyncio.run(made.ask(request()))
+            assert (error.value.transient, error.value.billed) == (True, True), n
+        assert asyncio.run(made.ask(request())).calls[0].arguments == '{"cents": 5}'
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_stream_cut_inside_its_last_event_is_a_failed_attempt(name: str) -> None:
+    """An event that was not ended was not said; what comes behind the end is not waited for."""
+    stream = DIALECTS[name].stream(SAID)
+    body = b"".join(stream)
+    assert failed(name, Answer(stream, headers=dict(SSE), cut=len(body) - 1), streamed=True).billed
+    longer = {"content-length": str(len(body) + 100)}
+    with Server(Answer(stream, headers=SSE | longer)) as server:
+        asyncio.run(cases.model(DIALECTS[name], server.url, streamed=True).ask(request()))
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+def test_an_attempt_that_failed_is_logged_counted_and_made_again(name: str, streamed: bool, tmp_path: Path) -> None:
+    """A 429 waits as the provider asks, a 500 as the ladder says, and counts as spent; the bytes are the same."""
+    throttled = Answer(error_body("slow", "rate_limit_error"), 429, JSON | {"retry-after": "41"})
+    clock = cases.Ticking()
+    dialect = DIALECTS[name]
+    answers = cases.answers(dialect, [throttled, Answer(b"", 500), Answer(b"", cut=-1), LAST], streamed=streamed)
+    with Server(*answers) as server:
+        made = cases.model(dialect, server.url, streamed=streamed)
+        came = cases.start(made, tmp_path, clock=clock)
+        assert len({seen.body for seen in server.seen}) == 1
+    assert (came.answer, came.state.turns) == ("Done.", 1)
+    assert clock.slept == [41.0, 16.0, 60.0]
+    failures = cases.events(tmp_path, replay.ModelFailed)
+    assert [(f.transient, f.billed, f.retry_after) for f in failures] == [
+        (True, False, 41.0),
+        (True, True, None),
+        (True, True, None),
+    ]
+    spent = came.state.spent
+    assert (spent.lost_asks, spent.lost_output_tokens, spent.output_tokens) == (2, 1000, 30)
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+def test_a_request_that_is_refused_is_not_made_again(name: str, streamed: bool, tmp_path: Path) -> None:
+    """A 400 says that the request is wrong; the same bytes stay wrong."""
+    with Server(Answer(error_body("bad schema", "invalid_request_error"), 400)) as server:
+        with pytest.raises(runner.ModelUnavailable, match="bad schema"):
+            cases.start(cases.model(DIALECTS[name], server.url, streamed=streamed), tmp_path)
+        assert len(server.seen) == 1
+
+
+STREAMED_ERRORS = [
+    ("anthropic", '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}', True),
+    ("anthropic", '{"type":"error","error":{"type":"invalid_request_error","message":"busy"}}', False),
+    ("responses", '{"type":"error","code":"server_error","message":"busy"}', True),
+    ("responses", '{"type":"error","code":"bio_policy","message":"busy"}', False),
+    (
+        "responses",
+        '{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"busy"}}}',
+        True,
+    ),
+    ("chat", '{"error":{"type":"server_error","message":"busy"}}', True),
+    ("chat", '{"error":{"code":"invalid_prompt","message":"busy"}}', False),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "transient"), STREAMED_ERRORS)
+def test_an_error_in_the_middle_of_a_reply_may_have_been_paid(name: str, data: str, transient: bool) -> None:
+    """The stream began, so the provider worked; whether it may work again its kind of error says."""
+    stream = DIALECTS[name].stream(SAID)
+    error = failed(name, Answer([*stream[:4], event(data)], headers=dict(SSE)), streamed=True)
+    assert (error.transient, error.billed) == (transient, True)
+    assert error.why.endswith("busy")
+
+
+@pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"not json",
+        b"\xff\xfe",
+        b'{"content":5,"output":5,"choices":5}',
+        b"[" * 5000,
+        b'{"choices":[]}',
+    ],
+)
+def test_what_is_no_reply_is_a_failed_attempt(name: str, streamed: bool, body: bytes) -> None:
+    """A gateway's page with status 200 is neither an answer nor a reason to crash."""
+    error = failed(name, Answer(body), streamed=streamed)
+    assert (error.transient, error.billed) == (True, True)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "data",
+    [
+        "null",
+        "[]",
+        "{}",
+        "no json",
+        '{"type":5}',
+        '{"type":"content_block_delta","index":7,"delta":{"type":"x","y":1}}',
+        '{"choices":[5]}',
+    ],
+)
+def test_a_stream_of_nonsense_is_a_failed_attempt(name: str, data: str) -> None:
+    """The same, event by event."""
+    assert failed(name, Answer([event(data)], headers=dict(SSE)), streamed=True).billed
+
+
+INCOMPLETE: list[tuple[str, bytes, bytes]] = [
+    ("anthropic", b'"stop_reason":"end_turn"', b'"stop_reason":null'),
+    ("responses", b'"status":"completed","incomplete_details"', b'"status":"in_progress","incomplete_details"'),
+    ("responses", b'"status":"completed","incomplete_details"', b'"status":"cancelled","incomplete_details"'),
+    ("chat", b'"finish_reason":"stop"', b'"finish_reason":null'),
+    ("chat", b'"finish_reason":"stop"', b'"finish_reason":"error"'),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "instead"), INCOMPLETE)
+def test_a_reply_that_does_not_say_it_is_complete_is_none(name: str, said: bytes, instead: bytes) -> None:
+    """Valid as it looks, its text may be half of one."""
+    body = DIALECTS[name].whole(LAST)
+    assert said in body
+    error = failed(name, Answer(body.replace(said, instead)))
+    assert (error.transient, error.billed) == (True, True)
+    assert "not complete" in error.why
+
+
+def test_an_error_where_a_reply_should_be_is_told() -> None:
+    """Some servers report one with status 200."""
+    overloaded = '"error":{"type":"server_error","message":"busy","code":"server_error"}'
+    bodies = {"anthropic": '{"type":"error",' + overloaded + "}", "responses": '{"status":"failed",' + overloaded + "}"}
+    for name, body in (bodies | {"chat": "{" + overloaded + "}"}).items():
+        error = failed(name, Answer(body.encode()))
+        assert (error.transient, error.billed) == (True, True)
+        assert error.why == "the provider reported an error (server_error): busy"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_without_a_key_the_run_stops_and_says_so(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Asking again finds no key either; with one, the run goes on."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    dialect = DIALECTS[name]
+    with Server(Answer(dialect.whole(LAST))) as server:
+        with pytest.raises(runner.ModelUnavailable, match=r"1 in a row failed: it can't be asked: .*api_key"):
+            cases.start(dialect.model(server.url), tmp_path)
+        assert not server.seen
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        assert cases.resume(dialect.model(server.url), tmp_path).answer == "Done."
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_shutdown_in_the_middle_of_a_reply_parks_the_run(name: str, tmp_path: Path) -> None:
+    """What is cut off is an ask whose bound is spent, not an error of the provider's."""
+    dialect = DIALECTS[name]
+    stream = dialect.stream(LAST)
+
+    async def cancelled(url: str) -> None:
+        heard = asyncio.Event()
+        made = dialect.model(url, on_text=lambda _: heard.set())
+        running = asyncio.ensure_future(
+            runner.start(cases.agent(made, tmp_path / "acts"), "x", runs=tmp_path / "runs", run="r", grace=0.05)
+        )
+        await heard.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    body = b"".join(stream)
+    place = body.rindex(b"data:") if name != "responses" else body.rindex(b"event:")
+    longer = Answer([body[:place]], headers=SSE | {"content-length": str(len(body) + 9), "x-hang": "1"})
+    with Server(longer) as server:
+        asyncio.run(asyncio.wait_for(cancelled(server.url), 20))
+    assert runner.read("r", tmp_path / "runs").stopped is not None
+    assert not cases.events(tmp_path, replay.ModelFailed)
+
+
+def test_the_errors_survive_pickling() -> None:
+    """They may cross to another process."""
+    error = failed("chat", Answer(b"", 429, JSON | {"retry-after": "7"}))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
+    assert (again.why, again.transient, again.billed, again.retry_after) == (error.why, True, False, 7.0)

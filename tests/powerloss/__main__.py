@@ -1,0 +1,40 @@
+"""Repeat one sweep, as a kept image's report says: `python -m tests.powerloss create,two,one --model posix`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.powerloss.census import MODELS
+from tests.powerloss.story import STEPS
+from tests.powerloss.sweep import Tally, inside_recovery, power, understood
+
+
+def main() -> int:
+    """Sweep, print what was found, and fail when something was violated."""
+    parser = argparse.ArgumentParser(prog="python -m tests.powerloss", description="Sweep one story with power cuts.")
+    parser.add_argument("steps", help=f"comma-separated, create first: create, {', '.join(STEPS)}")
+    parser.add_argument("--model", choices=MODELS, default="posix")
+    parser.add_argument("--fault", help="kill:NTH:BYTES, sync:NTH:clean|back|dirty, full:NTH:BYTES")
+    parser.add_argument("--limit", type=int, default=64, help="images of one cut")
+    parser.add_argument(
+        "--inside", type=int, default=1000, metavar="N", help="sweep one image in N inside its recovery"
+    )
+    parser.add_argument("--keep", type=Path, help="where to keep the first image that violates something")
+    given = parser.parse_args()
+    tally = Tally(given.keep)
+    power(
+        tally,
+        given.steps.split(","),
+        given.model,
+        faults=[understood(given.fault)] if given.fault else [],
+        limit=given.limit,
+        deeper=inside_recovery(tally, given.model, one_in=given.inside, seed=given.steps),
+    )
+    sys.stdout.write("\n".join([*tally.violations, str(tally)]) + "\n")
+    return bool(tally.violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The census: every sweep there is, cut into pieces that two processes share, and one count at the end.
+
+Distinct images are counted over all pieces together, so an image that two of them meet counts once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tests.powerloss.sweep import Tally, deaths, failing_syncs, inside_recovery, power, sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from runner.crashtest import Model
+
+    Piece = Callable[[Path | None], Tally]
+
+MODELS: tuple[Model, ...] = ("ext4", "posix")
+PROCESSES = 2
+STORIES: tuple[tuple[str, ...], ...] = (
+    ("create", "two", "one", "one"),
+    ("create", "close", "two", "one"),
+    ("create", "one", "reopen", "two", "one"),
+    ("create", "room", "one"),
+    ("create", "pages", "one"),
+    ("create", "edge", "past", "one"),
+    ("create", "two", "close", "one"),
+)
+"""What is played under deaths and failing syncs."""
+
+
+def pieces(*, longest: int, one_in: int, limit: int) -> Iterator[Piece]:
+    """Give the census in pieces: sequences of up to `longest` steps, one image in `one_in` swept on inside recovery."""
+    steps = list(sequences(longest))
+    for model in MODELS:
+        for start in range(0, len(steps), 16):
+            yield partial(_sequences, steps[start : start + 16], model, one_in=one_in, limit=limit)
+        for story in STORIES:
+            yield partial(_deaths, story, model)
+            yield partial(_failing_syncs, story, model)
+
+
+def counted(found: Iterator[Piece], place: Path | None = None) -> Tally:
+    """Count pieces in this process."""
+    total = Tally(place)
+    for piece in found:
+        total.add(piece(place))
+    return total
+
+
+def counted_side_by_side(found: Iterator[Piece], place: Path | None = None) -> tuple[Tally, float]:
+    """Count pieces in two processes; give the seconds it took too."""
+    began = time.monotonic()
+    total = Tally(place)
+    with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for tally in pool.map(partial(_count, place), found):
+            total.add(tally)
+    return total, time.monotonic() - began
+
+
+def _count(place: Path | None, piece: Piece) -> Tally:
+    tally = piece(place)
+    tally.forget()
+    return tally
+
+
+def _sequences(steps: list[tuple[str, ...]], model: Model, place: Path | None, *, one_in: int, limit: int) -> Tally:
+    tally = Tally(place)
+    for sequence in steps:
+        deeper = inside_recovery(tally, model, one_in=one_in, seed=",".join(sequence))
+        power(tally, sequence, model, since="last step", limit=limit, deeper=deeper)
+    return tally
+
+
+def _deaths(story: tuple[str, ...], model: Model, place: Path | None) -> Tally:
+    tally = Tally(place)
+    for fault in deaths(story):
+        power(tally, story, model, since="fault", faults=[fault], limit=8)
+    return tally
+
+
+def _failing_syncs(story: tuple[str, ...], model: Model, place: Path | None) -> Tally:
+    tally = Tally(place)
+    for fault in failing_syncs(story):
+        power(tally, story, model, since="fault", faults=[fault], limit=8)
+    return tally

@@ -1,0 +1,118 @@
+"""The oracle: what must hold of any disk that a power cut may leave, given what was promised before it.
+
+Acknowledged lines are a prefix of the recovered ones, and those are the promise or the promise and the save that was in
+flight. A pure crash is never called damage. Readers change nothing. Recovering twice gives the same. What was cut is
+kept, byte for byte. Torn bytes exist only where a save was in flight. A log whose close returned stays closed, without
+a byte behind its end, until it is opened. The log goes on: one more line, a proper close, and it verifies. Where no run
+was promised there may be none, and then its id is free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import eventlog
+from runner import crashtest
+from tests.powerloss.story import AT, HEADER, OPENING, RUN, RUNS, Promise, content
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runner.crashtest import Image, Machine
+
+DIRECTORY = f"{RUNS}/{RUN}/"
+
+
+def judge(image: Image, promises: Sequence[Promise]) -> str:
+    """Say what is wrong with a disk under promises that were all in force, in one sentence; "" when nothing is."""
+    try:
+        return _judged(image, promises)
+    except eventlog.LogError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _judged(image: Image, promises: Sequence[Promise]) -> str:
+    machine = crashtest.Machine(image, seed=1)
+    try:
+        reading = eventlog.scan(RUNS, RUN, disk=crashtest.Process(machine))
+    except eventlog.NoSuchRun:
+        return "the run is gone" if any(promise.held for promise in promises) else _free(machine)
+    if machine.trace:
+        return f"a reader {crashtest.says(machine.trace[0])}"
+    found = [content(line) for line in reading.lines]
+    for promise in promises:
+        if wrong := _read(reading, found, promise):
+            return wrong
+    told = {name for promise in promises for name in promise.cut}
+    return _recovered(machine, image, reading, told) or _goes_on(machine, found)
+
+
+def _read(reading: eventlog.Reading, found: Sequence[object], promise: Promise) -> str:
+    if reading.damage is not None:
+        return f"false damage: {reading.damage}"
+    if wrong := _lines(found, promise):
+        return wrong
+    if reading.torn is not None and not promise.maybe:
+        return f"{reading.torn.size} torn bytes, and no save was in flight"
+    if promise.closed and not reading.closed:
+        return "a close returned, and the log is not closed: no closed head, or bytes behind the end that it names"
+    return ""
+
+
+def _lines(found: Sequence[object], promise: Promise) -> str:
+    held, most = len(promise.held), promise.held + promise.maybe
+    if len(found) < held:
+        return f"an effect was started on line {len(found)}, and the disk has only the lines before it"
+    if tuple(found) != most[: len(found)]:
+        return "a line says something else than was saved"
+    if len(found) > len(most):
+        return "a line that nobody tried to save"
+    return "" if len(found) in {held, len(most)} else "a part of a save is there as if it were one"
+
+
+def _recovered(machine: Machine, image: Image, reading: eventlog.Reading, told: set[str]) -> str:
+    """Open twice, the first opener dying; both must find what the reader found, and keep what they cut."""
+    kept = {path: data for path, data in image.paths().items() if path.startswith(f"{DIRECTORY}torn-")}
+    if not {DIRECTORY + name for name in told} <= kept.keys():
+        return "evidence that an opener told of is gone"
+    disk = crashtest.Process(machine)
+    for pid in (2, 3):
+        disk = crashtest.Process(machine, pid)
+        log = eventlog.open(RUNS, RUN, disk=disk)
+        if [line.sum for line in log.lines] != [line.sum for line in reading.lines]:
+            return f"opening {pid - 1} found {len(log.lines)} lines where a reader found {len(reading.lines)}"
+        if (log.cut is not None) is not (pid == 2 and reading.torn is not None):
+            return f"opening {pid - 1} cut {log.cut}, a reader saw {reading.torn}"
+        if log.cut is not None:
+            kept[DIRECTORY + log.cut.evidence] = image.paths()[DIRECTORY + log.cut.file][log.cut.offset :][
+                : log.cut.size
+            ]
+        disk.die()
+    for path, cut in kept.items():
+        if not path.endswith(hashlib.sha256(cut).hexdigest()):
+            return "evidence does not hold what was cut"
+        if path.removeprefix(DIRECTORY) not in disk.list(RUNS / RUN) or _content(machine, path) != cut:
+            return "evidence is missing, or is not what was cut"
+    return ""
+
+
+def _goes_on(machine: Machine, found: Sequence[object]) -> str:
+    with eventlog.open(RUNS, RUN, disk=crashtest.Process(machine, 4)) as log:
+        log.append(AT, [b'{"n":"more"}'])
+    after = eventlog.verify(RUNS, RUN, disk=crashtest.Process(machine, 5))
+    if not after.ok or after.seq != len(found) or after.head != "closed" or after.torn:
+        return f"the log did not go on: {after}"
+    return ""
+
+
+def _free(machine: Machine) -> str:
+    """Where there is no run, its id can be had."""
+    log = eventlog.create(RUNS, RUN, at=AT, events=[OPENING], disk=crashtest.Process(machine, 2))
+    log.abandon()
+    again = eventlog.read(RUNS, RUN, disk=crashtest.Process(machine, 3))
+    return "" if [content(line) for line in again.lines] == [HEADER, (OPENING,)] else "a run made anew is not as made"
+
+
+def _content(machine: Machine, path: str) -> bytes:
+    return bytes(machine.files[machine.find(path)].data)

@@ -1,0 +1,210 @@
+"""A story: steps on a log on a simulated disk, and what was promised to its callers at each moment.
+
+A promise is made by a return: once `append` has returned, an effect may start, and no disk may ever again be without
+that line. What is in flight may turn out either way, whole. So the promise is a list of lines that must be there and
+one save that may be, and it is noted at the number of operations the disk had seen by then.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import eventlog
+from runner import crashtest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+RUNS, RUN = Path("/runs"), "r"
+AT = datetime(2026, 11, 29, 15, 14, 58, 123456, tzinfo=UTC)
+OPENING = b'{"type":"opened"}'
+HEADER = "header"
+PAGE = 4096
+
+Content = str | tuple[bytes, ...]
+"""What a line says: `HEADER`, or its events."""
+
+
+class Broken(Exception):
+    """A live writer or opener did what no return allows; the message says what."""
+
+
+class Promise(NamedTuple):
+    """Lines that callers were told of, and the save in flight (all of it or nothing). No line held: no run promised.
+
+    `closed` from the return of a close until the next opening begins. `cut` names the evidence that openers told of.
+    """
+
+    held: tuple[Content, ...] = ()
+    maybe: tuple[Content, ...] = ()
+    closed: bool = False
+    cut: tuple[str, ...] = ()
+
+    def allows(self, found: Sequence[Content]) -> bool:
+        """Tell whether a log may hold exactly these lines."""
+        return tuple(found) in {self.held, self.held + self.maybe}
+
+
+class Story:
+    """Plays steps. `marks` are (operations seen, promise), `refused` the errors that steps ended in.
+
+    `wrap` puts another disk before each process's own: a fault, an ablation. Only the first process meets `faults`.
+    """
+
+    def __init__(
+        self,
+        machine: crashtest.Machine,
+        promise: Promise | None = None,
+        *,
+        faults: Sequence[crashtest.Fault] = (),
+        wrap: Callable[[eventlog.Disk], eventlog.Disk] = lambda disk: disk,
+    ) -> None:
+        """Begin on a machine that holds what `promise` says."""
+        self.machine = machine
+        self.marks = [(0, promise or Promise())]
+        self.refused: list[BaseException] = []
+        self.log: eventlog.Log | None = None
+        self._wrap, self._number, self._pid = wrap, 0, 0
+        self.disk: eventlog.Disk = self._boot(faults)
+
+    @property
+    def promise(self) -> Promise:
+        """The promise now."""
+        return self.marks[-1][1]
+
+    def at(self, operations: int) -> tuple[Promise, ...]:
+        """Give every promise that was in force while the disk had seen exactly so many operations."""
+        before = [promise for seen, promise in self.marks if seen < operations][-1:]
+        return tuple(dict.fromkeys([*before, *(promise for seen, promise in self.marks if seen == operations)]))
+
+    def play(self, steps: Iterable[str]) -> None:
+        """Play steps by name; what a step is refused by is kept, and the next one goes on as a caller would."""
+        for step in steps:
+            try:
+                self._step(step)
+            except eventlog.DiskFull as error:
+                self.refused.append(error)
+                if step in SIZES:
+                    self._note(maybe=())
+            except (eventlog.LogError, KeyboardInterrupt) as error:
+                self.refused.append(error)
+                self._is_dead()
+                self._let_go()
+            except crashtest.Killed as error:
+                self.refused.append(error)
+                self.die()
+
+    def die(self) -> None:
+        """End the process as by SIGKILL and begin another."""
+        self._process.die()
+        self.log = None
+        self.disk = self._boot(())
+
+    def content(self) -> list[Content]:
+        """Give what the open log was opened on."""
+        assert self.log is not None
+        return [content(line) for line in self.log.lines]
+
+    def _boot(self, faults: Sequence[crashtest.Fault]) -> eventlog.Disk:
+        self._pid += 1
+        self._process = crashtest.Process(self.machine, self._pid)
+        return self._wrap(crashtest.Faulty(self._process, *faults) if faults else self._process)
+
+    def _step(self, step: str) -> None:
+        if step == "create":
+            self._note(maybe=(HEADER, (OPENING,)))
+            self.log = eventlog.create(RUNS, RUN, at=AT, events=[OPENING], disk=self.disk)
+            self._note(held=(HEADER, (OPENING,)))
+        elif step == "close":
+            if self.log is not None:
+                log, self.log = self.log, None
+                log.close()
+                self._note(closed=True)
+        elif step == "reopen":
+            if self.log is not None:
+                self.die()
+            self._opened()
+        else:
+            self._append(self._opened(), step)
+
+    def _opened(self) -> eventlog.Log:
+        if self.log is None:
+            self._note(maybe=self.promise.maybe)
+            self.log = eventlog.open(RUNS, RUN, disk=self.disk)
+            if not self.promise.allows(self.content()):
+                raise Broken(f"opened on {len(self.log.lines)} lines, promised were {len(self.promise.held)}")
+            self._note(held=tuple(self.content()), cut=(self.log.cut.evidence,) if self.log.cut else ())
+        return self.log
+
+    def _append(self, log: eventlog.Log, step: str) -> None:
+        self._number += 1
+        event = self._event(log, step)
+        self._note(maybe=((event,),))
+        log.append(AT + timedelta(seconds=self._number), [event], room=70_000 if step == "room" else 0)
+        self._note(held=(*self.promise.held, (event,)))
+
+    def _event(self, log: eventlog.Log, step: str) -> bytes:
+        event = b'{"n":%d%d,"text":""}' % (log.life, self._number)
+        frame = len(b'{"seq":%d,"life":%d,"at":"2026-11-29T15:14:58.123456Z","prev":"","events":[],"sum":""}\n')
+        bare = frame - 4 + len(f"{log.seq + 1}{log.life}") + 64 + len(event)
+        head = eventlog.scan(RUNS, RUN, disk=crashtest.Process(self.machine, 999)).head
+        size = SIZES[step](bare, head.offset if head else 0)
+        return event[:-2] + (b"%d." % self._number * size)[: size - bare] + b'"}'
+
+    def _is_dead(self) -> None:
+        """After a failed save the writer takes nothing more; one that an interrupt left alive goes on as if unasked."""
+        if self.log is None:
+            return
+        seen = len(self.machine.trace)
+        try:
+            self.log.append(AT, [b'{"n":"again"}'])
+        except eventlog.LogError:
+            if len(self.machine.trace) != seen:
+                raise Broken(f"a dead writer {crashtest.says(self.machine.trace[-1])}") from None
+        else:
+            if not isinstance(self.refused[-1], KeyboardInterrupt):
+                raise Broken(f"a writer went on after {self.refused[-1]}")
+            self._note(held=(*self.promise.held, (b'{"n":"again"}',)))
+
+    def _let_go(self) -> None:
+        if self.log is not None:
+            self.log.abandon()
+            self.log = None
+
+    def _note(
+        self,
+        *,
+        held: tuple[Content, ...] | None = None,
+        maybe: tuple[Content, ...] = (),
+        closed: bool = False,
+        cut: tuple[str, ...] = (),
+    ) -> None:
+        before = self.promise
+        promise = Promise(before.held if held is None else held, maybe, closed, before.cut + cut)
+        self.marks.append((len(self.machine.trace), promise))
+
+
+def content(line: eventlog.Line) -> Content:
+    """Give what a line says."""
+    return HEADER if line.header else tuple(bytes(event) for event in line.events)
+
+
+def _to_edge(past: int) -> Callable[[int, int], int]:
+    def size(bare: int, offset: int) -> int:
+        return bare + -(offset + bare - past) % crashtest.SECTOR
+
+    return size
+
+
+SIZES: dict[str, Callable[[int, int], int]] = {
+    "one": lambda bare, _: bare + 20,
+    "two": lambda bare, _: bare + crashtest.SECTOR,
+    "pages": lambda _bare, _: 5 * PAGE,
+    "edge": _to_edge(0),
+    "past": _to_edge(1),
+    "room": lambda bare, _: bare + 20,
+}
+"""Bytes of a step's line, from those of the smallest line there and the place where it begins."""
+STEPS = (*SIZES, "close", "reopen")

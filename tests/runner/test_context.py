@@ -1,0 +1,165 @@
+"""The context policy: a summary is asked once, saved, and never paid for twice (spec row 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import replay
+import runner
+from replay import Answered, Message, Replied, Said
+from tests.runner import stage
+from tests.runner.stagehand import Stagehand
+
+
+@runner.tool(effect="reads")
+def look(x: int = 0) -> int:
+    """Look."""
+    return x
+
+
+class Listening(runner.ScriptedModel):
+    """A model that keeps what it was asked."""
+
+    def __init__(self, *script: object, **options: object) -> None:
+        super().__init__(script, **options)  # type: ignore[arg-type] # whatever a script holds
+        self.requests: list[runner.Request] = []
+
+    async def ask(self, request: runner.Request) -> runner.Reply:
+        """Keep it and answer."""
+        self.requests.append(request)
+        return await super().ask(request)
+
+
+TWO = runner.calls(("look", {"x": 1}), ("look", {"x": 2}))
+SCRIPT = [TWO, TWO, TWO, TWO, "over"]
+
+
+def summarise_at(length: int, upto: int) -> Callable[..., runner.Summarise | None]:
+    """A policy that wants a summary of the first `upto` messages once there are `length`."""
+
+    def policy(
+        messages: Sequence[Message], summary: replay.Summary | None, _usage: replay.Usage
+    ) -> runner.Summarise | None:
+        return runner.Summarise(upto, "In short.") if len(messages) >= length and summary is None else None
+
+    return policy
+
+
+def listening(policy: runner.Policy, *script: object, **options: object) -> tuple[Listening, runner.Agent]:
+    """An agent with this policy, and its model."""
+    model = Listening(*(script or SCRIPT), **options)
+    return model, runner.Agent(model=model, tools=[look], instructions="Look around.", context=policy)
+
+
+def kinds(messages: Sequence[Message]) -> list[str]:
+    """The kinds of messages."""
+    return [type(message).__name__ for message in messages]
+
+
+def test_a_summary_is_asked_once_and_stands_for_what_it_covers(runs: Path) -> None:
+    """Its own instructions, no tools; what is sent after it is the task with the summary, then what came since."""
+    model, agent = listening(summarise_at(5, 3), summaries=["We looked twice."])
+    assert stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="r")) == "over"
+    asks = Counter(request.purpose for request in model.requests)
+    assert asks == {"turn": 5, "summary": 1}
+    at = next(i for i, request in enumerate(model.requests) if request.purpose == "summary")
+    summary, after = model.requests[at : at + 2]
+    assert (summary.instructions, summary.tools, kinds(summary.messages)) == (
+        "In short.",
+        (),
+        ["Said", "Replied", "Answered"],
+    )
+    assert kinds(after.messages) == ["Said", "Replied", "Answered"]
+    first = after.messages[0]
+    assert isinstance(first, Said)
+    assert stage.TASK in first.text
+    assert "We looked twice." in first.text
+    assert after.instructions == "Look around."
+    state = runner.read("r", runs)
+    assert (state.turns, state.summary) == (5, replay.Summary(text="We looked twice.", upto=3))
+    assert kinds(state.messages) == ["Said", *["Replied", "Answered"] * 4, "Replied"]
+
+
+@pytest.mark.parametrize("upto", range(-2, 9))
+def test_a_boundary_never_tears_results_from_their_calls(runs: Path, upto: int) -> None:
+    """A provider refuses results without their calls; a policy that names any place is moved back to a sound one."""
+    model, agent = listening(summarise_at(5, upto))
+    assert stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="r")) == "over"
+    for request in model.requests:
+        before: Message | None = None
+        for message in request.messages:
+            if isinstance(message, Answered):
+                assert isinstance(before, Replied), kinds(request.messages)
+                assert [c.id for c in before.reply.calls] == [r.call for r in message.results]
+            before = message
+        assert request.messages
+        assert isinstance(request.messages[0], Said)
+
+
+def test_summaries_follow_each_other(runs: Path) -> None:
+    """The next one is made from the last one and what came since, and covers more."""
+    policy = runner.SummariseAfter(tokens=50, keep=2)
+    model, agent = listening(policy, summaries=[f"Summary {n}." for n in range(1, 9)])
+    assert stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="r")) == "over"
+    summaries = [request for request in model.requests if request.purpose == "summary"]
+    assert len(summaries) >= 2
+    last = summaries[-1].messages[0]
+    assert isinstance(last, Said)
+    assert "Summary" in last.text
+    covered = [ask.upto for ask in stage.events(runs, replay.ModelAsked) if ask.purpose == "summary"]
+    assert covered == sorted(set(covered))
+
+
+def test_a_policy_that_never_has_enough_cannot_stop_the_run(runs: Path) -> None:
+    """Asking for the same summary again is not going on."""
+
+    def greedy(messages: Sequence[Message], _summary: object, _usage: object) -> runner.Summarise:
+        return runner.Summarise(len(messages))
+
+    model, agent = listening(greedy)
+    assert stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="r")) == "over"
+    assert len(model.requests) <= 10
+
+
+@pytest.mark.parametrize(("when", "paid"), [("before", 2), ("after", 1)])
+def test_a_saved_summary_is_never_paid_for_twice(
+    stagehand: Stagehand, runs: Path, tmp_path: Path, when: str, paid: int
+) -> None:
+    """A death before its save loses it, as it would any reply; after its save it is there for every later life."""
+    asks = tmp_path / "asks"
+    stagehand.play("dies_at_its_summary", runs=runs, asks=asks, when=when).killed()
+    assert stagehand.play("dies_at_its_summary", runs=runs, asks=asks, when="never").value == "over"
+    assert Counter(asks.read_text().split()) == {"summary": paid, "turn": 5}
+    assert (
+        runner.read("r", runs).spent.lost_asks == 1
+    )  # the summary, or the turn that was marked in the line that saved it
+
+
+def test_a_policy_that_raises_loses_no_result(runs: Path) -> None:
+    """The outcomes are saved first; then the caller gets the policy's own error."""
+
+    def broken(messages: Sequence[Message], _summary: object, _usage: object) -> None:
+        if len(messages) > 1:
+            raise ZeroDivisionError
+
+    _, agent = listening(broken)
+    with pytest.raises(ZeroDivisionError):
+        runner.start_sync(agent, stage.TASK, runs=runs, run="r")
+    assert set(stage.results(runs)) == {"1.0", "1.1"}
+    assert stage.finished(runner.resume_sync("r", agent.replace(context=None), runs=runs)) == "over"
+
+
+def test_a_continued_run_begins_with_the_summary(runs: Path) -> None:
+    """What the first run had put aside stays aside (row 32)."""
+    _, agent = listening(summarise_at(5, 3), summaries=["We looked twice."])
+    runner.start_sync(agent, stage.TASK, runs=runs, run="r")
+    model, agent = listening(lambda *_: None, "more")
+    assert stage.finished(runner.start_sync(agent, "and now?", runs=runs, run="s", after="r")) == "more"
+    first, last = model.requests[0].messages[0], model.requests[0].messages[-1]
+    assert isinstance(first, Said)
+    assert "We looked twice." in first.text
+    assert last == Said("and now?")

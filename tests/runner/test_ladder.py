@@ -1,0 +1,184 @@
+"""The ladder climbed for real: a call that may have acted is settled by a repeat, the service, or a person (row 23)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import replay
+import runner
+from tests.runner import stage
+from tests.runner.climbing import ACT, HOUR, Killed, Once, keyed
+
+
+def test_found_is_the_calls_result(runs: Path) -> None:
+    """The service knows; the call is not made again."""
+    once = Once(1, runner.Found({"issue": 7}))
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking())) == "over"
+    result = stage.results(runs)["1.0"]
+    assert (result.how, result.text, once.tries, once.looks) == ("found", '{"issue": 7}', 1, 1)
+
+
+def test_missing_runs_the_call_again(runs: Path) -> None:
+    """The service is certain that nothing happened."""
+    once = Once(1, runner.Missing())
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking())) == "over"
+    assert (stage.results(runs)["1.0"].text, once.tries) == ("did 1", 2)
+
+
+def test_missing_is_believed_only_once_the_effect_had_time_to_land(runs: Path) -> None:
+    """Before that the run waits, logged, and asks again."""
+    clock = stage.Ticking()
+    once = Once(1, runner.Missing(), lands_within=50)
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=clock)) == "over"
+    assert (once.tries, once.looks, clock.slept) == (2, 2, [50.0])
+    assert [lookup.believes for lookup in stage.events(runs, replay.LookupAsked)] == [False, True]
+    assert [wait.why for wait in stage.events(runs, replay.WaitUntil)] == ["lands"]
+
+
+def test_an_effect_that_lands_while_we_wait_is_found(runs: Path) -> None:
+    """That is what the waiting is for."""
+    once = Once(1, runner.Missing(), runner.Found("landed"), lands_within=50)
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking())) == "over"
+    assert (stage.results(runs)["1.0"].text, once.tries) == ("landed", 1)
+
+
+def test_missing_with_no_attempts_left_has_failed(runs: Path) -> None:
+    """Every attempt did nothing, says the service, and there were enough."""
+    once = Once(9, runner.Missing(), attempts=2)
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking())) == "over"
+    assert (stage.results(runs)["1.0"].how, once.tries, once.looks) == ("failed", 2, 2)
+
+
+def test_unsure_asks_a_person(runs: Path) -> None:
+    """The service passes the question up."""
+    once = Once(1, runner.Unsure("two of that name"))
+    (question,) = stage.asked(stage.start(ACT, once.tool, runs=runs))
+    assert (question.kind, question.arguments, once.looks) == ("settle", '{"x": 1}', 1)
+
+
+def test_a_lookup_that_raises_is_asked_again_twice(runs: Path) -> None:
+    """On the schedule; then it counts as unsure."""
+    clock = stage.Ticking()
+    once = Once(1, ConnectionError("down"))
+    stage.asked(stage.start(ACT, once.tool, runs=runs, clock=clock))
+    assert (once.looks, clock.slept) == (3, [4.0, 16.0])
+    answers = stage.events(runs, replay.LookupAnswered)
+    assert [answer.said for answer in answers] == ["unsure"] * 3
+    assert "ConnectionError: down" in str(answers[0].error)
+
+
+def test_a_lookup_that_recovers_is_believed(runs: Path) -> None:
+    """One failure says nothing."""
+    once = Once(1, ConnectionError("down"), runner.Found("it"))
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking())) == "over"
+    assert stage.results(runs)["1.0"].text == "it"
+
+
+def test_a_lookup_that_returns_something_else_counts_as_raising(runs: Path) -> None:
+    """A bare value is a slip, and must not become a result."""
+    once = Once(1, "found it")  # type: ignore[arg-type] # the slip
+    stage.asked(stage.start(ACT, once.tool, runs=runs, clock=stage.Ticking()))
+    assert "str" in str(stage.events(runs, replay.LookupAnswered)[0].error)
+
+
+def test_a_lookup_may_be_async_and_sees_the_call(runs: Path) -> None:
+    """It asks by key or by arguments."""
+    seen: list[runner.Call] = []
+
+    @runner.tool
+    def act(x: int) -> str:
+        raise runner.Unknown(f"no reply to {x}")
+
+    @act.lookup
+    async def find(call: runner.Call) -> runner.Found:
+        seen.extend([call, runner.current_call()])
+        return runner.Found("it")
+
+    assert stage.finished(stage.start(ACT, act, runs=runs)) == "over"
+    assert seen[0] is seen[1]
+    assert (seen[0].key, seen[0].arguments) == (runner.key("r", "1.0"), {"x": 1})
+
+
+def test_a_lookup_that_ends_the_program_has_answered_nothing(runs: Path) -> None:
+    """It travels on; the next life asks again."""
+    once = Once(1, SystemExit(), runner.Found("it"))
+    with pytest.raises(SystemExit):
+        stage.start(ACT, once.tool, runs=runs)
+    assert stage.finished(runner.resume_sync("r", stage.agent(ACT, once.tool), runs=runs)) == "over"
+    assert (stage.results(runs)["1.0"].text, once.looks) == ("it", 2)
+
+
+def test_a_person_says_done_and_what_they_found(runs: Path) -> None:
+    """Which becomes the call's result; nothing runs again."""
+    once = Once(1)
+    (question,) = stage.asked(stage.start(ACT, once.tool, runs=runs))
+    runner.settle("r", question.id, "olga", "done", "issue 7\ud800", runs=runs)
+    assert stage.finished(runner.resume_sync("r", stage.agent(ACT, once.tool), runs=runs)) == "over"
+    result = stage.results(runs)["1.0"]
+    assert (result.how, result.text, once.tries) == ("told", "issue 7\ufffd", 1)
+
+
+def test_a_person_says_rerun_as_often_as_it_takes(runs: Path) -> None:
+    """Beyond the tool's own attempts, each time after a question of its own."""
+    once = Once(5, attempts=1)
+    agent = stage.agent(ACT, once.tool)
+    outcome: Any = runner.start_sync(agent, stage.TASK, runs=runs, run="r")
+    ids = []
+    while isinstance(outcome, runner.Paused):
+        (question,) = outcome.questions
+        ids.append(question.id)
+        runner.settle("r", question.id, "olga", "rerun", runs=runs)
+        outcome = runner.resume_sync("r", agent, runs=runs)
+    assert stage.finished(outcome) == "over"
+    assert once.tries == 6
+    assert len(set(ids)) == 5
+
+
+def test_an_approval_is_no_answer_to_the_ladder(runs: Path) -> None:
+    """A yes does not say what happened; the first answer wins here too."""
+    (question,) = stage.asked(stage.start(ACT, Once(1).tool, runs=runs))
+    for wrong in (runner.approve, runner.refuse):
+        with pytest.raises(runner.WrongAnswer, match="settle"):
+            wrong("r", question.id, "olga", runs=runs)
+    runner.settle("r", question.id, "olga", "rerun", runs=runs)
+    with pytest.raises(runner.AlreadyAnswered):
+        runner.settle("r", question.id, "ivan", "done", "x", runs=runs)
+
+
+def harmless(x: int) -> str:
+    """A body that would do it again."""
+    raise AssertionError(f"ran again with {x}")
+
+
+def renamed(y: int) -> str:
+    """A body that takes other arguments."""
+    raise AssertionError(f"ran again with {y}")
+
+
+@pytest.mark.parametrize(
+    ("today", "why"),
+    [
+        ([runner.tool(effect="idempotent", name="act")(harmless)], "declares the effect idempotent"),
+        ([runner.tool(effect="reads", name="act")(harmless)], "declares the effect reads"),
+        ([], "no such tool"),
+        ([runner.tool(effect="keyed", remembers=HOUR, name="act")(renamed)], "can't take its arguments"),
+    ],
+    ids=["idempotent", "reads", "removed", "schema"],
+)
+def test_an_open_call_whose_tool_changed_goes_to_a_person(runs: Path, today: Sequence[runner.Tool], why: str) -> None:
+    """Hazard 33: what was true of the tool that ran is not known of today's; a person may still say what happened."""
+    seen: list[str] = []
+    old = runner.tool(effect="keyed", remembers=HOUR, name="act")(keyed(seen))
+    with pytest.raises(KeyboardInterrupt):
+        stage.start(ACT, old, runs=runs, clock=Killed())
+    agent = stage.agent(ACT, *today)
+    (question,) = stage.asked(runner.resume_sync("r", agent, runs=runs, clock=stage.Ticking()))
+    assert why in question.why
+    runner.settle("r", question.id, "olga", "done", "it is there", runs=runs)
+    assert stage.finished(runner.resume_sync("r", agent, runs=runs)) == "over"
+    assert stage.results(runs)["1.0"].how == "told"
+    assert seen == ["1"]

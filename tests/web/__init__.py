@@ -1,0 +1,1 @@
+"""Tests of tools that speak HTTP."""
