@@ -50,7 +50,7 @@ from replay._messages import (
     ToolCall,
     Usage,
 )
-from replay._retrace import Divergence, Drift, Retraced, is_decision, retrace
+from replay._retrace import Decide, Divergence, Drift, Retraced, is_decision, retrace
 from replay._state import (
     NEW,
     Ask,
@@ -97,6 +97,7 @@ __all__ = [
     "Bound",
     "CallState",
     "CallStory",
+    "Decide",
     "Definitions",
     "Digests",
     "Divergence",
