@@ -31,6 +31,8 @@ FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a write that mean no room, as opposed to a disk that fails."""
 NO_WRITING: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 """Errors that mean this user may not write here."""
+SECTOR: Final = 512
+"""Bytes that a disk writes whole or not at all."""
 _CANNOT_SYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS})
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700

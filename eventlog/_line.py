@@ -28,6 +28,25 @@ class Parent(msgspec.Struct, frozen=True):
     sum: str
 
 
+class Gap(msgspec.Struct, frozen=True):
+    """Where a salvaged log is not whole: lines of the damaged one between `after` and `before` are missing, and why.
+
+    Both are `seq` there; `after` is -1 when its first line is missing, `before` None when nothing good was taken behind.
+    """
+
+    after: int
+    before: int | None
+    why: str
+
+
+class Salvaged(msgspec.Struct, frozen=True):
+    """Where a salvaged log comes from: the damaged run, how many lines were taken from it, and every gap."""
+
+    run: str
+    lines: int
+    gaps: tuple[Gap, ...]
+
+
 class Header(msgspec.Struct, frozen=True):
     """What the first line of every segment says. `nonce` is the run's own: the same in each segment, not in a fork."""
 
@@ -37,6 +56,7 @@ class Header(msgspec.Struct, frozen=True):
     segment: int
     storage: Storage
     parent: Parent | None = None
+    salvaged: Salvaged | None = None
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):

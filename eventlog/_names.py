@@ -15,10 +15,11 @@ HEAD = "head"
 LOCK = "lock"
 TEMPORARY = ".tmp-"
 MAX_RUN_ID = 128
+MAX_SEGMENT = 999_999
 
 _RUN = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SEGMENT = re.compile(r"seg-([0-9]{6})\.jsonl")
-_SNAPSHOT = re.compile(r"snap-[0-9]+\.json")
+_SNAPSHOT = re.compile(r"snap-(0|[1-9][0-9]{0,17})\.json")
 _TORN = re.compile(r"torn-[0-9]{6}-[0-9a-f]{64}")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))],
@@ -59,6 +60,17 @@ def segment_name(number: int) -> str:
 def segment_number(name: str) -> int | None:
     """Give the number of a segment's file name; None when the name is no segment's."""
     match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def snapshot_name(seq: int) -> str:
+    """Name the file of a snapshot of the state after line `seq`."""
+    return f"snap-{seq}.json"
+
+
+def snapshot_seq(name: str) -> int | None:
+    """Give the line that a snapshot's file name names; None when the name is no snapshot's."""
+    match = _SNAPSHOT.fullmatch(name)
     return int(match[1]) if match else None
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from eventlog._ahead import afresh, resumed
-from eventlog._disk import DISK, Disk
+from eventlog._disk import DISK, SECTOR, Disk
 from eventlog._head import NOTHING, Head, renewed
 from eventlog._line import Torn
 from eventlog._lock import take
@@ -101,7 +101,9 @@ def _safe_end(disk: Disk, directory: Path, reading: Reading) -> Ahead:
     """Give the last segment, safe to write behind: the same file after a proper close, a fresh one otherwise."""
     last = reading.segments[-1]
     path = directory / last.file
-    if reading.closed and disk.stat(path).st_nlink == 1:
+    # A file that ends at a sector's edge has no zero behind its last line: while it grew there, a power cut could leave
+    # a deleted file's bytes, and those would look like a damaged line.
+    if reading.closed and last.end % SECTOR and disk.stat(path).st_nlink == 1:
         return resumed(disk, directory, last.number, last.end, reading.run)
     segment = afresh(disk, directory, last.number, _copied(disk, path, 0, last.end), reading.run)
     with contextlib.ExitStack() as undo:

@@ -32,11 +32,11 @@ _LINE_START: Final = b'{"seq":'
 class Chain:
     """The place of a line among its neighbours: dense numbers, linked sums, lives that keep or rise by one, one run."""
 
-    def __init__(self, run: str) -> None:
-        """Begin before line 0."""
+    def __init__(self, run: str, seq: int = -1, total: str = NO_SUM, life: int = 1) -> None:
+        """Begin before line 0, or behind line `seq` with sum `total`; life 0: whatever life the next line names."""
         self.run = run
         self.nonce = ""
-        self.seq, self.sum, self.life = -1, NO_SUM, 1
+        self.seq, self.sum, self.life = seq, total, life
 
     def take(self, line: Line, segment: int, *, first: bool) -> None:
         """Accept the next line; raise `Bad` when it cannot be the next one."""
@@ -44,7 +44,7 @@ class Chain:
             raise Bad(f"line {line.seq} stands where line {self.seq + 1} was expected")
         if line.prev != self.sum:
             raise Bad("it does not follow the line before it")
-        if line.life != self.life and (line.life != self.life + 1 or line.seq == 0):
+        if line.life != self.life and self.life and (line.life != self.life + 1 or line.seq == 0):
             raise Bad(f"its life is {line.life} after {self.life}")
         if (line.header is not None) is not first:
             raise Bad("a segment begins without a header" if first else "a header stands in the middle of a segment")

@@ -1,19 +1,16 @@
 """Questions that are put while the run goes on: to whoever sits at the terminal, or to a command of theirs.
 
 Nothing is in flight while a question is open, and the question is in the log already. So a signal, an end of input or a
-command that fails simply leaves it open: the run pauses, and any process may answer it later. At the terminal the
-default is No.
+command that fails simply leaves it open: the run pauses, and any process may answer it later. (On a signal the runner
+cancels whoever was asked.) At the terminal the default is No.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import runner
@@ -31,25 +28,6 @@ class View(Protocol):
         ...
 
 
-@contextmanager
-def bell() -> Iterator[asyncio.Event]:
-    """An event that SIGINT or SIGTERM sets while this lasts; the run's own handlers are put back afterwards."""
-    loop, rung = asyncio.get_running_loop(), asyncio.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield rung
-        return
-
-    def ring(_number: int, _frame: object) -> None:
-        loop.call_soon_threadsafe(rung.set)
-
-    before = {number: signal.signal(number, ring) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield rung
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class Terminal:
     """Asks at the terminal. `who` is named in the answers; lines are read from `source`, a file descriptor."""
 
@@ -61,17 +39,17 @@ class Terminal:
 
     async def __call__(self, question: Question) -> runner.Answer | None:
         """The answer, or None to leave the question open."""
-        with self._view.room(), bell() as rung:
+        with self._view.room():
             for text in _questions.asked(question):
                 _out.err(text)
             _out.err("    (If this process dies now nothing is lost: the question is in the log.)")
             if question.kind == "approve":
-                return await self._approve(rung)
-            return await self._settle(rung)
+                return await self._approve()
+            return await self._settle()
 
-    async def _approve(self, rung: asyncio.Event) -> runner.Answer | None:
+    async def _approve(self) -> runner.Answer | None:
         while True:
-            typed = await self._line("May it run? [y/N] ", rung)
+            typed = await self._line("May it run? [y/N] ")
             if typed is None:
                 return None
             if typed.lower() in ("y", "yes"):
@@ -79,23 +57,23 @@ class Terminal:
             if typed.lower() in ("", "n", "no"):
                 return runner.Answer("refuse", self._who)
 
-    async def _settle(self, rung: asyncio.Event) -> runner.Answer | None:
+    async def _settle(self) -> runner.Answer | None:
         while True:
-            typed = await self._line("Did it happen? [y/n, Enter decides later] ", rung)
+            typed = await self._line("Did it happen? [y/n, Enter decides later] ")
             if not typed:
                 return None
             if typed.lower() in ("n", "no"):
                 return runner.Answer("rerun", self._who)
             if typed.lower() in ("y", "yes"):
-                found = await self._line("What did it come to? ", rung)
+                found = await self._line("What did it come to? ")
                 return None if found is None else runner.Answer("done", self._who, found)
 
-    async def _line(self, prompt: str, rung: asyncio.Event) -> str | None:
-        """A line that was typed, or None at the end of input or when the bell rang."""
+    async def _line(self, prompt: str) -> str | None:
+        """A line that was typed, or None at the end of input."""
         sys.stderr.write(prompt)
         sys.stderr.flush()
         while b"\n" not in self._typed:
-            more = await self._more(rung)
+            more = await self._more()
             if not more:
                 sys.stderr.write("\n")
                 return None
@@ -103,18 +81,18 @@ class Terminal:
         typed, self._typed = self._typed.split(b"\n", 1)
         return typed.decode(errors="replace").strip()
 
-    async def _more(self, rung: asyncio.Event) -> bytes:
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
+    async def _more(self) -> bytes:
+        """What is typed next. A signal cancels the wait, because nobody may be at the keyboard."""
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._source, ready.set)
-        waiting = [asyncio.ensure_future(event.wait()) for event in (ready, rung)]
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await ready.wait()
+        except asyncio.CancelledError:
+            sys.stderr.write("\n")
+            raise
         finally:
             loop.remove_reader(self._source)
-            for wait in waiting:
-                wait.cancel()
-        return os.read(self._source, 4096) if ready.is_set() and not rung.is_set() else b""
+        return os.read(self._source, 4096)
 
 
 def at_terminal() -> bool:

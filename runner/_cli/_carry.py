@@ -6,11 +6,9 @@ Every end that is not the last one names the command that goes on from there.
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import runner
 from replay import State
@@ -48,7 +46,7 @@ def carry(
         except runner.RunStopped as stopped:
             raise _stopped(stopped, again, accepts=accepts) from stopped
         except KeyboardInterrupt:
-            _at_once(watch.state, again)
+            raise _at_once(watch.state, again) from None
     told(result, runs)
     if isinstance(result, runner.Paused):
         _out.out(f"Then go on: {again(result.run)}")
@@ -71,16 +69,12 @@ def _stopped(stopped: runner.RunStopped, again: Callable[[str], str], *, accepts
     return Refused(str(stopped), f"{stopped.hint} Go on: {again(stopped.run)}{needs}")
 
 
-def _at_once(state: State | None, again: Callable[[str], str]) -> NoReturn:
-    """End now, whatever a tool's thread still does: it was asked for twice, and the kernel frees the lock."""
+def _at_once(state: State | None, again: Callable[[str], str]) -> Refused:
+    """A stop that was asked for twice: nothing was waited for."""
     if state is None:
-        _out.err("refold: stopped before anything was saved")
-    else:
-        _out.err(f"refold: {state.run} stopped at once; a call that was running may have happened and is open")
-        _out.err(f"  Go on: {again(state.run)}")
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(Status.FAILED)
+        return Refused("stopped before anything was saved")
+    why = f"{state.run} stopped at once; a call that was running may have happened and is open"
+    return Refused(why, f"Go on: {again(state.run)}")
 
 
 def told(result: Result, runs: Path) -> None:

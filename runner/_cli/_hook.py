@@ -21,7 +21,7 @@ import msgspec
 import runner
 from replay import Question
 from runner._cli import _facts, _out
-from runner._cli._ask import View, bell
+from runner._cli._ask import View
 from runner._cli._errors import Refused, Status
 
 FITS = {"approve": ("approve", "refuse"), "settle": ("rerun", "done")}
@@ -59,12 +59,9 @@ class Command:
         state = self._view.state
         asked = {"run": state.run if state is not None else None, **_facts.question(question)}
         try:
-            with bell() as rung:
-                status, output = await self._output(msgspec.json.encode(asked), rung)
+            status, output = await self._output(msgspec.json.encode(asked))
         except OSError as error:
             return self._open(question, f"it could not be started: {error.strerror or error}")
-        if status is None:
-            return None
         if status != 0:
             return self._open(question, f"it ended with status {status}")
         return self._read(question, output)
@@ -80,24 +77,16 @@ class Command:
             return self._open(question, f"{said.verdict} does not answer a question of kind {question.kind}")
         return runner.Answer(said.verdict, said.who or self._command, said.text)
 
-    async def _output(self, asked: bytes, rung: asyncio.Event) -> tuple[int | None, bytes]:
-        """The command's exit status and output; no status when the bell rang first, and the command was ended.
-
-        Raises `OSError` when it can't be started.
-        """
+    async def _output(self, asked: bytes) -> tuple[int | None, bytes]:
+        """The command's exit status and output. Raises `OSError` when it can't be started; a signal ends it."""
         pipe = asyncio.subprocess.PIPE
         child = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe)
-        talking = asyncio.ensure_future(child.communicate(asked))
-        ringing = asyncio.ensure_future(rung.wait())
-        await asyncio.wait({talking, ringing}, return_when=asyncio.FIRST_COMPLETED)
-        ringing.cancel()
-        if not talking.done():
-            talking.cancel()
-            child.kill()
-            with suppress(TimeoutError):  # children of its own may hold its pipe for as long as they like
-                await asyncio.wait_for(child.wait(), timeout=1.0)
-            return None, b""
-        output, _ = talking.result()
+        try:
+            output, _ = await child.communicate(asked)
+        except asyncio.CancelledError:
+            with suppress(ProcessLookupError):
+                child.kill()
+            raise
         return child.returncode, output.strip()
 
     def _open(self, question: Question, why: str) -> runner.Answer | None:

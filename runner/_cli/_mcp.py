@@ -30,9 +30,9 @@ ABOUT = (
 @click.command()
 @_options.runs
 def mcp(runs: Path) -> None:
-    """Serve the reading commands to an assistant, as an MCP server on stdin and stdout.
+    """Serve the reading commands to an assistant, over MCP.
 
-    Its tools list, show, audit and verify the runs of one directory, and never write.
+    A server on stdin and stdout: its tools list, show, audit and verify the runs of one directory, and never write.
     """
     if importlib.util.find_spec("mcp") is None:
         raise Refused("refold mcp needs mcp, not installed here", "Install the extra: pip install 'refold[mcp]'")

@@ -35,12 +35,14 @@ class Process(eventlog.Disk):
         """Begin with no file open. `pid` is any number; processes alive at once need different ones."""
         self.machine, self._pid = machine, pid
         self._open: dict[int, tuple[int, bool]] = {}
+        self._alive = True
         self._seconds = count()
 
     def die(self) -> None:
         """End as by SIGKILL: files closed, locks gone, nothing written; it can be used no more."""
         for fd in list(self._open):
             self.close(fd)
+        self._alive = False
 
     def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
         """Open or make a file."""
@@ -120,7 +122,9 @@ class Process(eventlog.Disk):
         return sorted(self.machine.directories[self.machine.directory(path)])
 
     def close(self, fd: int) -> None:
-        """Close a file, and drop its lock."""
+        """Close a file, and drop its lock. What a dead process forgot to close is closed already."""
+        if not self._alive:
+            return
         number = self._file(fd)
         del self._open[fd]
         self.machine.locks.get(number, {}).pop(fd, None)

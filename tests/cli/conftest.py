@@ -76,7 +76,7 @@ def process(runs: Path, tmp_path: Path) -> Refold:
 
     def run(*arguments: object, env: dict[str, str] | None = None, cwd: Path = tmp_path) -> Said:
         done = subprocess.run(
-            [sys.executable, "-m", "runner._cli", *(str(word) for word in arguments)],
+            [sys.executable, "-P", "-m", "runner._cli", *(str(word) for word in arguments)],
             cwd=cwd,
             env=environment(**{"REFOLD_RUNS": str(runs), **(env or {})}),
             stdin=subprocess.DEVNULL,

@@ -56,7 +56,7 @@ def live(runs: Path, tmp_path: Path, *words: str) -> Iterator[tuple[subprocess.P
     place = tmp_path / "meeting"
     place.mkdir(exist_ok=True)
     with subprocess.Popen(
-        [sys.executable, "-m", "runner._cli", *(words or ("run", "meet me", str(Agent("meeting"))))],
+        [sys.executable, "-P", "-m", "runner._cli", *(words or ("run", "meet me", str(Agent("meeting"))))],
         cwd=tmp_path,
         env=environment(MEETING=str(place), REFOLD_RUNS=str(runs)),
         stdin=subprocess.DEVNULL,

@@ -21,7 +21,7 @@ from tests.cli.conftest import environment
 _BEGIN = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "runner._cli", *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, "-P", "-m", "runner._cli", *sys.argv[1:]])
 """
 
 

@@ -70,7 +70,7 @@ def test_a_reader_that_goes_away_is_no_error(runs: Path) -> None:
     """`refold cat RUN | head -1` is the commonest use there is."""
     run = scenes.finished(runs)
     with subprocess.Popen(
-        [sys.executable, "-m", "runner._cli", "cat", run, "--runs", str(runs)],
+        [sys.executable, "-P", "-m", "runner._cli", "cat", run, "--runs", str(runs)],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -203,9 +203,8 @@ def test_reading_commands_write_nothing(refold: Refold, runs: Path) -> None:
     assert everything() == before
 
 
-def test_every_command_is_under_the_one_roof() -> None:
+def test_the_commands_are_under_one_roof() -> None:
     """A command that is not in the group would miss the frame: the check, the logging, the sentences."""
     assert isinstance(main, click.Group)
-    assert list(main.commands) == [
-        "triage", "tracker", "run", "resume", "stop", "approve", "refuse", "settle", "ls", "show", "cat", "verify",
-    ]  # fmt: skip
+    answers = {"approve", "refuse", "settle", "stop"}
+    assert {"triage", "tracker", "run", "resume", "ls", "show", "cat", "verify"} | answers <= set(main.commands)

@@ -61,7 +61,7 @@ def test_nothing_needs_a_home(runs: Path, tmp_path: Path) -> None:
     bare = {"PATH": os.environ["PATH"], "PYTHONPATH": environment()["PYTHONPATH"]}
     for words in (["run", "pay", str(Agent("paying"))], ["ls"]):
         done = subprocess.run(
-            [sys.executable, "-m", "runner._cli", *words, "--runs", str(runs)],
+            [sys.executable, "-P", "-m", "runner._cli", *words, "--runs", str(runs)],
             env=bare,
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,

@@ -127,6 +127,15 @@ def test_a_service_that_says_missing_too_early_is_asked_again_when_everything_ha
     assert isinstance(looked(story, "missing")[-1], AttemptMarked)
 
 
+def test_a_wait_that_todays_code_makes_longer_is_logged_anew() -> None:
+    """A run that sleeps until an old moment would find nothing due then, and nothing to sleep for."""
+    story = tried(ASKED)
+    lookup(story.ended("unknown"))
+    assert isinstance(looked(story, "missing")[-1], WaitUntil)
+    story.die(0, agent=tools.agent(tools.make("patch", "once", lookup=True, lands_within=50)))
+    assert waited(story, story.go()) == 50
+
+
 def test_a_missing_of_a_tool_that_acts_only_inside_this_process_is_believed_at_once() -> None:
     """When the process is dead, nothing of it can land any more."""
     story = tried(AT_ONCE)

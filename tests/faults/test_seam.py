@@ -113,7 +113,7 @@ def test_an_interrupt_at_every_operation(late: bool, steps: tuple[str, ...]) -> 
 
 
 def test_the_stories_ask_everything_of_the_disk() -> None:
-    """A verb that no story uses would never fail here. (A recovery removes only what another one left.)"""
+    """A verb that no story uses would never fail here. A recovery removes only what another one left."""
     asked = {verb for steps in (LIFE, RECOVERY) for verb, _ in operations(steps)}
     assert asked >= set(VERBS) - {"unlink"}
 

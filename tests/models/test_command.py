@@ -7,15 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import runner
 from tests.models.dialects import DIALECTS, KEY, Said
 from tests.models.server import Answer, Server
 
 AGENT = "import runner\nagent = runner.Agent(model=runner.ScriptedModel(['scripted']))\n"
 LAST = Said(text="Done.")
-VENDORS = {"anthropic": "anthropic", "responses": "openai", "chat": "chat"}
 
 
 def refold(where: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -28,15 +25,13 @@ def refold(where: Path, *words: str, **environment: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_run_is_started_and_resumed_on_a_named_model(name: str, tmp_path: Path) -> None:
+def test_a_run_is_started_and_resumed_on_a_named_model(tmp_path: Path) -> None:
     """What it stopped for is said with the command that goes on, and no word of the key is printed or logged."""
-    model = f"{VENDORS[name]}:{name}-model"
-    dialect = DIALECTS[name]
+    model = "chat:chat-model"
+    dialect = DIALECTS["chat"]
     refusal = Answer(b'{"error":{"message":"bad key ' + KEY.encode() + b'"}}', 401)
     with Server(refusal, Answer(dialect.whole(LAST))) as server:
-        url = server.url + dialect.root
-        environment = {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url}
+        environment = {"OPENAI_BASE_URL": server.url + dialect.root}
         began = refold(tmp_path, "run", "Pay.", "--model", model, **environment)
         assert began.returncode == 1
         assert f"--model {model}" in began.stderr

@@ -8,7 +8,6 @@ import json
 import pickle
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 

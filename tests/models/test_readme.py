@@ -33,7 +33,7 @@ def code(title: str) -> str:
 
 def played(program: str, where: Path, **environment: str) -> str:
     """What a program prints, run in a directory of its own."""
-    environment |= {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "NO_PROXY": "127.0.0.1"}
+    environment |= {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "NO_PROXY": "127.0.0.1", "PYTHONPATH": str(ROOT)}
     (where / "example.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "example.py"],

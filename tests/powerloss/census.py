@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tests.powerloss.sweep import Tally, deaths, failing_syncs, inside_recovery, power, sequences
@@ -38,12 +39,11 @@ STORIES: tuple[tuple[str, ...], ...] = (
 def pieces(*, longest: int, one_in: int, limit: int) -> Iterator[Piece]:
     """Give the census in pieces: sequences of up to `longest` steps, one image in `one_in` swept on inside recovery."""
     steps = list(sequences(longest))
-    for model in MODELS:
-        for start in range(0, len(steps), 16):
-            yield partial(_sequences, steps[start : start + 16], model, one_in=one_in, limit=limit)
-        for story in STORIES:
-            yield partial(_deaths, story, model)
-            yield partial(_failing_syncs, story, model)
+    for start in range(0, len(steps), 16):
+        yield partial(_sequences, steps[start : start + 16], one_in=one_in, limit=limit)
+    for story in STORIES:
+        yield partial(_deaths, story)
+        yield partial(_failing_syncs, story)
 
 
 def counted(found: Iterator[Piece], place: Path | None = None) -> Tally:
@@ -70,23 +70,23 @@ def _count(place: Path | None, piece: Piece) -> Tally:
     return tally
 
 
-def _sequences(steps: list[tuple[str, ...]], model: Model, place: Path | None, *, one_in: int, limit: int) -> Tally:
+def _sequences(steps: list[tuple[str, ...]], place: Path | None, *, one_in: int, limit: int) -> Tally:
     tally = Tally(place)
-    for sequence in steps:
+    for sequence, model in product(steps, MODELS):
         deeper = inside_recovery(tally, model, one_in=one_in, seed=",".join(sequence))
         power(tally, sequence, model, since="last step", limit=limit, deeper=deeper)
     return tally
 
 
-def _deaths(story: tuple[str, ...], model: Model, place: Path | None) -> Tally:
+def _deaths(story: tuple[str, ...], place: Path | None) -> Tally:
     tally = Tally(place)
-    for fault in deaths(story):
+    for fault, model in product(deaths(story), MODELS):
         power(tally, story, model, since="fault", faults=[fault], limit=8)
     return tally
 
 
-def _failing_syncs(story: tuple[str, ...], model: Model, place: Path | None) -> Tally:
+def _failing_syncs(story: tuple[str, ...], place: Path | None) -> Tally:
     tally = Tally(place)
-    for fault in failing_syncs(story):
+    for fault, model in product(failing_syncs(story), MODELS):
         power(tally, story, model, since="fault", faults=[fault], limit=8)
     return tally

@@ -125,6 +125,14 @@ class _Parked:
             return "done"
 
         @runner.tool
+        async def act_stubborn() -> str:
+            with contextlib.suppress(asyncio.CancelledError):
+                begin()
+                await asyncio.sleep(lasts)
+            await asyncio.sleep(lasts)
+            return "done"
+
+        @runner.tool
         def act_sync() -> str:
             begin()
             threading.Event().wait(lasts)
@@ -139,14 +147,6 @@ class _Parked:
         def act_hook() -> str:
             return "done"
 
-        async def hook(_question: runner.Question) -> None:
-            begin()
-            await asyncio.sleep(lasts)
-
-        def blocking(_question: runner.Question) -> None:
-            begin()
-            time.sleep(lasts)
-
         class Model(runner.ScriptedModel):
             async def ask(self, request: runner.Request) -> runner.Reply:
                 if what == "ask":
@@ -154,23 +154,47 @@ class _Parked:
                     await asyncio.sleep(lasts)
                 return await super().ask(request)
 
-        tools = [act_async, act_sync, act_wait, act_hook]
+        tools = [act_async, act_stubborn, act_sync, act_wait, act_hook]
         names = {"blocking hook": "act_hook", "ask": "act_sync"}
         script: list[runner.Reply | str] = [runner.calls((names.get(what, f"act_{what}"), {})), "over"]
         self.agent = runner.Agent(model=Model(script), tools=tools)
-        self.hook: runner.OnQuestion = blocking if what == "blocking hook" else hook
+
+
+def _hook(begun: str, what: str, lasts: float) -> runner.OnQuestion:
+    """Somebody who thinks about every question for so many seconds."""
+
+    async def hook(_question: runner.Question) -> None:
+        Path(begun).touch()
+        await asyncio.sleep(lasts)
+
+    def blocking(_question: runner.Question) -> None:
+        Path(begun).touch()
+        time.sleep(lasts)
+
+    return blocking if what == "blocking hook" else hook
 
 
 def is_parked(runs: str, begun: str, what: str, lasts: float, grace: float, *, own: bool = False) -> str:
     """A run that is asked to park, or not, while something lasts; how it ended."""
     if own:
         signal.signal(signal.SIGTERM, lambda *_: print("own handler"))  # noqa: T201 (the scene's output)
-    given = _Parked(begun, what, lasts)
+    agent, hook = _Parked(begun, what, lasts).agent, _hook(begun, what, lasts)
     try:
-        outcome = runner.start_sync(given.agent, "do it", runs=runs, run="r", grace=grace, on_question=given.hook)
+        outcome = runner.start_sync(agent, "do it", runs=runs, run="r", grace=grace, on_question=hook)
     except runner.Interrupted as stopped:
         return type(stopped).__name__
     return type(outcome).__name__
+
+
+def two_are_parked(runs: str, begun: str) -> list[str]:
+    """Two runs of one loop; how each ended."""
+
+    async def both() -> list[str]:
+        given = [_Parked(f"{begun}{n}", "async", 60).agent for n in (1, 2)]
+        running = [runner.start(agent, "do it", runs=runs, run=f"r{n}", grace=0) for n, agent in enumerate(given, 1)]
+        return [type(ended).__name__ for ended in await asyncio.gather(*running, return_exceptions=True)]
+
+    return asyncio.run(both())
 
 
 def handlers(runs: str) -> list[bool]:

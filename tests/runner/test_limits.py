@@ -74,6 +74,21 @@ def test_a_resume_under_the_limit_that_stopped_it_writes_nothing(runs: Path) -> 
     assert stage.written(runs) == before
 
 
+def test_a_limit_in_dollars_needs_a_price(runs: Path) -> None:
+    """An ask that nobody can price would count as free for ever: refused before anything is made, sent or written."""
+    agent = runner.Agent(model=stage.scripted("over", most=runner.Bound()))
+    with pytest.raises(runner.BadAgent, match="price"):
+        runner.start_sync(agent.replace(limits=Limits(dollars=1)), stage.TASK, runs=runs, run="r")
+    assert not runs.exists()
+    with pytest.raises(runner.TurnLimit):
+        runner.start_sync(agent.replace(limits=Limits(turns=0)), stage.TASK, runs=runs, run="r")
+    before = stage.written(runs)
+    with pytest.raises(runner.BadAgent, match="price"):
+        runner.resume_sync("r", agent.replace(limits=Limits(dollars=1)), runs=runs)
+    assert stage.written(runs) == before
+    assert stage.finished(runner.resume_sync("r", agent, runs=runs)) == "over"
+
+
 def test_a_raised_limit_goes_on_to_the_end(runs: Path) -> None:
     """Today's limits win."""
     script = [*LOOKS[:3], "over"]

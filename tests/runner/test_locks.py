@@ -89,6 +89,17 @@ def test_a_lock_file_that_is_gone_stops_the_holder_at_its_next_save(runs: Path, 
     assert stage.results(runs) == {}
 
 
+def test_a_lock_file_that_is_gone_at_the_end_takes_no_answer_away(runs: Path) -> None:
+    """All lines are on disk; only the log's end could not be written, and the next opener sees an unclean one."""
+
+    def watch(state: runner.State, _events: object) -> None:
+        if state.phase == "done":
+            (runs / "r" / "lock").unlink()
+
+    assert stage.finished(stage.start(["over"], runs=runs, watch=watch)) == "over"
+    assert stage.finished(runner.resume_sync("r", stage.agent([]), runs=runs)) == "over"
+
+
 def test_the_lock_is_free_however_a_run_ends(runs: Path, stagehand: Stagehand) -> None:
     """Finished, paused, stopped, or ended by an error of its caller's."""
 

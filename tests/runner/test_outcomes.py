@@ -199,6 +199,27 @@ def test_a_secret_field_of_a_result_is_masked_before_it_is_logged(runs: Path) ->
     assert "olga" in stage.results(runs)["1.0"].text
 
 
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_plain_function_may_return_a_coroutine(runs: Path, slow: bool) -> None:
+    """A wrapper around an async tool does; it is awaited, within the timeout."""
+
+    @runner.tool(effect="reads", timeout=0.05)
+    async def act() -> str:
+        await asyncio.sleep(60 if slow else 0)
+        return "done"
+
+    def plain(body: Callable[..., object]) -> Callable[[], object]:
+        def call() -> object:
+            return body()
+
+        return call
+
+    wrapped = act.around(plain)
+    assert stage.finished(stage.start(ONCE, wrapped, runs=runs)) == "over"
+    result = stage.results(runs)["1.0"]
+    assert (result.how, result.text == "done") == (("failed", False) if slow else ("ran", True))
+
+
 def test_a_tool_sees_its_call(runs: Path) -> None:
     """Rows 17 and 19: the key travels beside the arguments, the same in a parameter, in the context and in a thread."""
     seen: list[runner.Call] = []

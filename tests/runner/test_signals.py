@@ -53,7 +53,7 @@ def test_a_call_that_ends_within_the_grace_keeps_its_result(
     assert stagehand.play("resume", runs=runs).value == ["Finished", "over"]
 
 
-@pytest.mark.parametrize("kind", ["async", "sync", "ask", "wait", "hook"])
+@pytest.mark.parametrize("kind", ["async", "stubborn", "sync", "ask", "wait", "hook"])
 def test_what_does_not_end_within_the_grace_is_cut_off(stagehand: Stagehand, runs: Path, kind: str) -> None:
     """And the process can exit, even with a thread that never ends: the call is open, as at a death."""
     begun = time.monotonic()
@@ -61,7 +61,7 @@ def test_what_does_not_end_within_the_grace_is_cut_off(stagehand: Stagehand, run
     parked.send(signal.SIGTERM)
     assert parked.end().value == ("Paused" if kind == "hook" else "Interrupted")
     assert time.monotonic() - begun < 10
-    assert runner.read("r", runs).open == (("1.0",) if kind in ("async", "sync") else ())
+    assert runner.read("r", runs).open == (("1.0",) if kind in ("async", "stubborn", "sync") else ())
     assert stage.results(runs) == {}
 
 
@@ -106,6 +106,16 @@ def test_a_program_with_a_handler_of_its_own_keeps_it(stagehand: Stagehand, runs
     ended = parked.end()
     assert ended.value == "Finished"
     assert "own handler" in ended.said
+
+
+def test_one_signal_parks_every_run_of_the_process(stagehand: Stagehand, runs: Path) -> None:
+    """They share the loop, and each has its own log to say so in."""
+    begun = runs.parent / "begun"
+    playing = stagehand.begin("two_are_parked", runs=runs, begun=begun)
+    stage.within(10, lambda: all(begun.with_name(f"begun{n}").exists() for n in (1, 2)))
+    os.kill(playing.pid, signal.SIGTERM)
+    assert stagehand.end(playing).value == ["Interrupted", "Interrupted"]
+    assert [runner.read(run, runs).open for run in ("r1", "r2")] == [("1.0",), ("1.0",)]
 
 
 def test_handlers_are_given_back_after_the_run(stagehand: Stagehand, runs: Path) -> None:

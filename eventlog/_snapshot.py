@@ -1,0 +1,139 @@
+"""Snapshots: what a reader made of the lines so far, kept beside them so that a later opening need not start at line 0.
+
+A snapshot is a cache (spec 14): the log alone rebuilds the state, so a missing, rotten or foreign snapshot is passed
+over, and the log is folded from further back. But it is also a witness, like the head: it was written only after the
+line it was made of was durable. Therefore a valid one that names a line beyond the log, or another sum than the log's
+at its line, is proof of damage.
+
+What the state means is the caller's business: it is one JSON value here, with the caller's number for how it was made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from eventlog._disk import NotAFile
+from eventlog._frame import digest
+from eventlog._names import snapshot_name, snapshot_seq
+from eventlog._whole import put
+from eventlog.errors import NotStorable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+MAX_SIZE: Final = 1024 * 1024 * 1024
+"""Bytes: a file above this is not read into memory, so none is written."""
+KEPT: Final = 2
+_CHUNK: Final = 1024 * 1024
+_TAIL = len(b',"check":"' + b"0" * 32 + b'"}\n')
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The state after line `seq`, whose sum is `sum`. `version` says how `state` (one JSON value) was made of the lines.
+
+    `size` is that of its file, in bytes.
+    """
+
+    run: str
+    seq: int
+    sum: str
+    version: int
+    state: bytes
+    size: int
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    run: str
+    seq: int
+    sum: str
+    version: int
+    state: msgspec.Raw
+    check: str
+
+
+_decoder = msgspec.json.Decoder(_Shape)
+
+
+def encode(run: str, seq: int, total: str, version: int, state: bytes) -> bytes:
+    """Make a snapshot's bytes. Raises `NotStorable` when they do not read back as they were given."""
+    text = b'{"run":"%b","seq":%d,"sum":"%b","version":%d,"state":%b' % (
+        run.encode(),
+        seq,
+        total.encode(),
+        version,
+        state,
+    )
+    data = text + _end(digest(text))
+    if len(data) > MAX_SIZE:
+        raise NotStorable(run, f"a snapshot of {len(data)} bytes, the limit is {MAX_SIZE}")
+    if decode(data) != Snapshot(run, seq, total, version, state, len(data)):
+        raise NotStorable(run, "its state is not one JSON value that reads back as it was given")
+    return data
+
+
+def decode(data: bytes) -> Snapshot | None:
+    """Read a snapshot's bytes; None when they are not exactly one."""
+    if not data.endswith(_end(digest(memoryview(data)[:-_TAIL]))):
+        return None
+    try:
+        shape = _decoder.decode(data)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return Snapshot(shape.run, shape.seq, shape.sum, shape.version, bytes(shape.state), len(data))
+
+
+def valid(disk: Disk, directory: Path, run: str, names: Iterable[str], findings: list[str]) -> Iterator[Snapshot]:
+    """Give a run's snapshots among `names`, newest first; what is wrong with the others becomes findings."""
+    numbered = sorted(((seq, name) for name in names if (seq := snapshot_seq(name)) is not None), reverse=True)
+    for seq, name in numbered:
+        try:
+            data = _content(disk, directory / name)
+        except FileNotFoundError:  # a writer at work keeps only the newest
+            continue
+        except NotAFile:
+            findings.append(f"{name} is not a regular file, and was passed over")
+            continue
+        snapshot = decode(data) if data else None
+        if snapshot is None:
+            findings.append(f"{name} is {'unreadable' if data else 'empty'}, and was passed over")
+        elif snapshot.run != run:
+            findings.append(f"{name} is of run {snapshot.run!r}, and was passed over")
+        elif snapshot.seq != seq:
+            findings.append(f"{name} is of line {snapshot.seq}, and was passed over")
+        else:
+            yield snapshot
+
+
+def keep(disk: Disk, directory: Path, seq: int, data: bytes) -> None:
+    """Make a snapshot durable under its name; only then remove those before the one before it."""
+    disk.close(put(disk, directory, snapshot_name(seq), [data]))
+    disk.sync_dir(directory)
+    known = (found for name in disk.list(directory) if (found := snapshot_seq(name)) is not None and found <= seq)
+    for old in sorted(known, reverse=True)[KEPT:]:
+        with contextlib.suppress(OSError):  # a cache that stays too long is in nobody's way
+            disk.unlink(directory / snapshot_name(old))
+
+
+def _content(disk: Disk, path: Path) -> bytes:
+    """Read a file whole; nothing when it is larger than any snapshot of ours."""
+    fd = disk.open(path)
+    try:
+        size = disk.fstat(fd).st_size
+        pieces: list[bytes] = []
+        at = 0
+        while size <= MAX_SIZE and at < size and (piece := disk.pread(fd, min(_CHUNK, size - at), at)):
+            pieces.append(piece)
+            at += len(piece)
+    finally:
+        disk.close(fd)
+    return b"".join(pieces)
+
+
+def _end(given: str) -> bytes:
+    return f',"check":"{given}"}}\n'.encode()

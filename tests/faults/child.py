@@ -1,0 +1,68 @@
+"""A process that makes a run on a real disk, saves, and says what was acknowledged: `python -m tests.faults.child RUNS`.
+
+It prints the number of each line as soon as its save returned, in one write, so that what it printed is what an effect
+could have been started on. What refused it goes to stderr by its type's name; anything but a `LogError` is a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import eventlog
+
+RUN = "r"
+AT = datetime(2026, 11, 29, tzinfo=UTC)
+SIZES = (20, 700, 20, 100_000, 20)
+"""Bytes of the saves' texts: within a sector, over two, and more than there are zeros."""
+
+
+def told(seq: int) -> None:
+    """Tell that a line is durable."""
+    os.write(1, b"%d\n" % seq)
+
+
+def event(seq: int, size: int) -> bytes:
+    """Give the event of a line, the same in every process."""
+    return b'{"n":%d,"text":"%b"}' % (seq, b"%d" % (seq % 10) * size)
+
+
+def save(log: eventlog.Log, size: int) -> None:
+    """Save one line and tell; a full disk is tried again, as a caller would once there is room."""
+    try:
+        line = log.append(AT, [event(log.seq + 1, size)])
+    except eventlog.DiskFull:
+        line = log.append(AT, [event(log.seq + 1, size)])
+    told(line.seq)
+
+
+def main() -> int:
+    """Make or open the run, save, close; with `--forever` save until somebody ends it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--forever", action="store_true")
+    given = parser.parse_args()
+    try:
+        try:
+            log = eventlog.open(given.runs, RUN)
+        except eventlog.NoSuchRun:
+            log = eventlog.create(given.runs, RUN, at=AT, events=[b'{"type":"opened"}'])
+        told(log.seq)
+        for size in SIZES:
+            save(log, size)
+        while given.forever:
+            save(log, 20 + log.seq % 1500)
+        log.close()
+        with eventlog.open(given.runs, RUN) as again:
+            save(again, 20)
+    except eventlog.LogError as error:
+        sys.stderr.write(f"{type(error).__name__}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

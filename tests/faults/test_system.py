@@ -1,0 +1,126 @@
+"""The same faults on the real system: strace makes the Nth call of the kernel fail, lie, or kill the process.
+
+The seam says what the log asks of a disk; only the kernel says what Python makes of it. A fault is moved from the first
+call of its kind to the last: when the Nth is not reached any more, all were tried.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import eventlog
+from tests.faults import child
+from tests.powerloss.figures import FIGURES
+
+ROOT = Path(__file__).parents[2]
+KILLED = -9
+
+
+class Inject(NamedTuple):
+    """What strace does at a call; `only` names a file of the run when calls on others do not count."""
+
+    call: str
+    how: str
+    only: str = ""
+
+
+QUICK = (
+    Inject("fdatasync", "error=EIO"),
+    Inject("pwrite64", "error=ENOSPC"),
+    Inject("pwrite64", "retval=7"),
+    Inject("fdatasync", "signal=SIGKILL"),
+)
+FULL = (
+    *(Inject(call, f"error={error}") for call in ("fdatasync", "fsync") for error in ("EDQUOT", "ENOSPC", "EINTR")),
+    Inject("fsync", "error=EIO"),
+    *(Inject("pwrite64", f"error={error}") for error in ("EIO", "EDQUOT", "EFBIG", "EROFS")),
+    *(Inject("pwrite64", f"retval={count}") for count in (0, 100_000_000)),
+    *(
+        Inject(call, f"error={error}")
+        for call in ("ftruncate", "rename", "mkdir")
+        for error in ("EIO", "ENOSPC", "EROFS")
+    ),
+    *(Inject("openat", f"error={error}", "seg-000001.jsonl") for error in ("EMFILE", "EROFS", "EIO")),
+    Inject("openat", "error=EMFILE", "head"),
+    Inject("pread64", "error=EIO", "seg-000001.jsonl"),
+    *(Inject("close", "error=EIO", name) for name in ("seg-000001.jsonl", "head", "lock")),
+    *(Inject(call, "signal=SIGKILL") for call in ("pwrite64", "fsync", "rename", "ftruncate", "mkdir")),
+)
+
+
+@pytest.fixture(scope="session")
+def strace() -> str:
+    """Give strace; without it fail under CI, and elsewhere say how to get it."""
+    found = shutil.which("strace")
+    works = (
+        found and subprocess.run([found, "-o", os.devnull, "true"], check=False, capture_output=True).returncode == 0
+    )
+    if found and works:
+        return found
+    why = "strace is missing (apt-get install strace), or may not trace here (ptrace must be allowed)"
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def traced(strace: str, runs: Path, inject: Inject, when: int) -> tuple[bool, list[int], str, int]:
+    """Run the child with one call failing; give whether it was reached, what was told, what refused it, how it ended."""
+    record = runs.parent / "strace"
+    command = [strace, "-o", str(record), "-e", f"trace={inject.call}"]
+    command += ["-e", f"inject={inject.call}:{inject.how}:when={when}"]
+    if inject.only:
+        command += ["-P", str(runs / child.RUN / inject.only)]
+    command += [sys.executable, "-m", "tests.faults.child", str(runs)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    reached = "(INJECTED)" in record.read_text() or done.returncode == KILLED
+    return reached, [int(line) for line in done.stdout.split()], done.stderr, done.returncode
+
+
+def wrong(runs: Path, told: list[int], *, lied: bool) -> str:
+    """Say what the disk holds against what was told; the system's lie may be found out, loudly, as damage."""
+    try:
+        reading = eventlog.read(runs, child.RUN)
+    except eventlog.NoSuchRun:
+        return "the run is gone" if told else ""
+    except eventlog.LogDamaged as damaged:
+        return "" if lied else str(damaged)
+    texts = [bytes(line.events[0]) for line in reading.lines if line.seq > 1]
+    sizes = [*child.SIZES, 20]
+    if texts != [child.event(seq, sizes[seq - 2]) for seq in range(2, len(texts) + 2)]:
+        return "a line says something else than was saved"
+    if len(reading.lines) - 1 < max(told, default=0):
+        return f"line {max(told)} was told of, and the last is {len(reading.lines) - 1}"
+    with eventlog.open(runs, child.RUN) as log:
+        log.append(child.AT, [b"{}"])
+    return "" if eventlog.verify(runs, child.RUN).ok else "it does not verify after it went on"
+
+
+@pytest.mark.parametrize(
+    "inject",
+    [*QUICK, *(pytest.param(inject, marks=pytest.mark.full) for inject in FULL)],
+    ids=lambda inject: "-".join(filter(None, inject)),
+)
+def test_the_nth_call_goes_wrong(
+    inject: Inject, strace: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Hazards 17, 18, 20: whatever the kernel answers, what was told is there, and refusals are ours."""
+    when, reached = 0, True
+    while reached:
+        when += 1
+        runs = tmp_path / str(when) / "runs"
+        runs.parent.mkdir()
+        reached, told, refused, ended = traced(strace, runs, inject, when)
+        assert "Traceback" not in refused, refused
+        assert wrong(runs, told, lied="retval" in inject.how) == "", (when, told, refused)
+        assert (ended == KILLED) == ("SIGKILL" in inject.how and reached)
+    assert (refused, ended, told) == ("", 0, list(range(1, 8)))
+    assert when > 1, "no call was reached: the injection does not work"
+    record_property(FIGURES, f"{when - 1} calls")
