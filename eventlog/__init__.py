@@ -72,13 +72,14 @@ from eventlog._create import create
 from eventlog._disk import DISK, Disk
 from eventlog._frame import FORMAT, MAX_DEPTH, MAX_LINE
 from eventlog._head import Head
-from eventlog._line import Header, Line, Parent, Storage, Torn
+from eventlog._line import Gap, Header, Line, Parent, Salvaged, Storage, Torn
 from eventlog._lock import Holder, lock_holder
 from eventlog._log import Log
 from eventlog._names import check_id
 from eventlog._open import open_log as open
 from eventlog._runs import runs
 from eventlog._scan import Reading, read, scan
+from eventlog._snapshot import Snapshot
 from eventlog._verify import Verdict, verify
 from eventlog.errors import (
     BadRunId,
@@ -107,6 +108,7 @@ __all__ = [
     "Disk",
     "DiskFailed",
     "DiskFull",
+    "Gap",
     "Head",
     "Header",
     "Holder",
@@ -126,6 +128,8 @@ __all__ = [
     "Reading",
     "RunExists",
     "RunLocked",
+    "Salvaged",
+    "Snapshot",
     "Storage",
     "Torn",
     "Verdict",

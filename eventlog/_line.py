@@ -31,7 +31,7 @@ class Parent(msgspec.Struct, frozen=True):
 class Gap(msgspec.Struct, frozen=True):
     """Where a salvaged log is not whole: lines of the damaged one between `after` and `before` are missing, and why.
 
-    Both are `seq` there; `after` is -1 when its first line is missing, `before` None when nothing good was taken behind.
+    Both are `seq` there; `after` is -1 when its first line is missing, `before` None when no line was taken behind.
     """
 
     after: int

@@ -20,7 +20,7 @@ from eventlog._disk import DISK, SECTOR, Disk
 from eventlog._head import NOTHING, Head, renewed
 from eventlog._line import Torn
 from eventlog._lock import take
-from eventlog._log import Log
+from eventlog._log import Log, Since
 from eventlog._names import torn_name
 from eventlog._scan import once, place
 from eventlog._storage import look
@@ -29,21 +29,32 @@ from eventlog._words import writing
 from eventlog.errors import DiskFailed, ReadOnly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from eventlog._ahead import Ahead
     from eventlog._lock import Lock
     from eventlog._scan import Reading
+    from eventlog._snapshot import Snapshot
 
 _CHUNK: Final = 1024 * 1024
 
 
-def open_log(runs: str | Path, run: str, *, force: bool = False, disk: Disk = DISK) -> Log:
+def open_log(
+    runs: str | Path,
+    run: str,
+    *,
+    accept: Callable[[Snapshot], bool] | None = None,
+    force: bool = False,
+    disk: Disk = DISK,
+) -> Log:
     """Open a run for writing, behind everything that was acknowledged.
+
+    `accept` may take a snapshot that the log confirms (asked from the newest on); then `lines` are only those behind
+    it, and `snapshot` says which one that is. A snapshot that is missing, rotten or foreign is passed over.
 
     Raises `BadRunId` before the file system is touched, `NoSuchRun`, `ReadOnly`, `NetworkStorage` unless `force`,
     `RunLocked` at once, `LogDamaged` and `NewerFormat` with nothing on disk touched, `DiskFull`, `DiskFailed` (spec
-    13).
+    13, 14).
     """
     runs = Path(runs)
     directory = place(disk, runs, run)
@@ -53,7 +64,7 @@ def open_log(runs: str | Path, run: str, *, force: bool = False, disk: Disk = DI
         look(disk, directory, force=force)
         lock = take(disk, directory, run)
         undo.callback(lock.release)
-        reading = _classified(disk, directory, run, lock)
+        reading = _classified(disk, directory, run, lock, accept)
         sweep(disk, directory)
         cut = _kept(disk, directory, reading)
         segment = _safe_end(disk, directory, reading)
@@ -63,18 +74,29 @@ def open_log(runs: str | Path, run: str, *, force: bool = False, disk: Disk = DI
         undo.callback(witness.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)
-        life = reading.lines[-1].life + 1
-        found = reading.lines
-        log = Log(run, directory, found, life, lock=lock, segment=segment, witness=witness, cut=cut, disk=disk)
+        log = Log(
+            run,
+            directory,
+            reading.lines,
+            reading.lines[-1].life + 1,
+            lock=lock,
+            segment=segment,
+            witness=witness,
+            since=Since(reading.snapshot, sum(part.end for part in reading.segments[:-1]), reading.findings),
+            cut=cut,
+            disk=disk,
+        )
         undo.pop_all()
     return log
 
 
-def _classified(disk: Disk, directory: Path, run: str, lock: Lock) -> Reading:
+def _classified(
+    disk: Disk, directory: Path, run: str, lock: Lock, accept: Callable[[Snapshot], bool] | None
+) -> Reading:
     """Read the run under the lock. When it cannot be opened, leave even the lock file as it was found."""
     with contextlib.ExitStack() as refused:
         refused.callback(lock.put_back)
-        reading = once(disk, directory, run)
+        reading = once(disk, directory, run, accept)
         if reading.damage is not None:
             raise reading.damage
         refused.pop_all()

@@ -4,6 +4,9 @@ A reader uses complete, valid lines only. It reads the head before the segments,
 bytes, so whatever a live writer does meanwhile only adds to what the reader was promised. What still looks like damage
 while a writer is at work (a head read as closed just before the log was opened again, a page seen before the one ahead
 of it) does not look the same twice, so damage counts only when two readings in a row agree on it.
+
+Whoever wants a state and not the history may accept a snapshot; then only the segments behind it are read (`_since`).
+A snapshot never hides anything of those, and whenever what is behind it does not look whole, everything is read.
 """
 
 from __future__ import annotations
@@ -13,16 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from eventlog import _head
+from eventlog import _head, _since, _snapshot
 from eventlog._disk import DISK, Disk, NotAFile
 from eventlog._line import Line, Storage, Torn
-from eventlog._names import check_id, is_ours, makes_a_run, segment_name, segment_number
+from eventlog._names import check_id, is_ours, makes_a_run, segment_name, segment_number, snapshot_name
 from eventlog._segment import Chain, Segment, count_good, read_segment
 from eventlog._words import reading as in_words
 from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from eventlog._head import Head
+    from eventlog._snapshot import Snapshot
 
 _READINGS: Final = 20
 
@@ -32,8 +38,9 @@ class Reading:
     """What a run's directory holds. `lines` are the good ones from the first on, header lines included.
 
     `torn` is a save that never finished (on a live run: perhaps one that is being written). `damage` is what `read`
-    would raise. `head` is the witness, None when missing or unreadable. `segments` and `strangers` (files that are
-    not ours) are for whoever verifies.
+    would raise. `head` is the witness, None when missing or unreadable. `snapshot` is the one that was accepted: then
+    `lines` and `segments` are only those behind it. `findings` say which snapshots were passed over, and why.
+    `strangers` are files that are not ours.
     """
 
     run: str
@@ -43,6 +50,8 @@ class Reading:
     head: Head | None = None
     segments: list[Segment] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    snapshot: Snapshot | None = None
+    findings: list[str] = field(default_factory=list)
 
     @property
     def closed(self) -> bool:
@@ -61,26 +70,28 @@ class Reading:
         return header.storage if header else None
 
 
-def read(runs: str | Path, run: str, *, disk: Disk = DISK) -> Reading:
+def read(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | None = None, disk: Disk = DISK) -> Reading:
     """Read a run, live or not. Takes no lock, creates nothing, works in a read-only directory (spec 27).
 
-    Raises `LogDamaged` when something durable is gone or changed, `NoSuchRun`, `BadRunId`, `NewerFormat`,
-    `DiskFailed`.
+    Every line is read, unless `accept` takes a snapshot that the log confirms, asked from the newest on: then only the
+    lines behind that.
+
+    Raises `LogDamaged` when something durable is gone or changed, `NoSuchRun`, `BadRunId`, `NewerFormat`, `DiskFailed`.
     """
-    reading = scan(runs, run, disk=disk)
+    reading = scan(runs, run, accept=accept, disk=disk)
     if reading.damage is not None:
         raise reading.damage
     return reading
 
 
-def scan(runs: str | Path, run: str, *, disk: Disk = DISK) -> Reading:
+def scan(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | None = None, disk: Disk = DISK) -> Reading:
     """Read a run like `read`, but hand damage back in `.damage`, with the good lines before it in `.lines`."""
     directory = place(disk, Path(runs), run)
     before: LogDamaged | None = None
     reading = Reading(run)
     with in_words(directory):
         for _ in range(_READINGS):
-            reading = once(disk, directory, run)
+            reading = once(disk, directory, run, accept)
             if reading.damage is None or (before is not None and _same(before, reading.damage)):
                 break
             before = reading.damage
@@ -105,23 +116,40 @@ def place(disk: Disk, runs: Path, run: str) -> Path:
     return directory
 
 
-def once(disk: Disk, directory: Path, run: str) -> Reading:
+def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
     """Read a run's directory once and judge it. Under the lock, once is enough."""
-    reading = Reading(run, head=_head.read(disk, directory))
+    head = _head.read(disk, directory)
     names = disk.list(directory)
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
-    reading.strangers = sorted(name for name in names if not is_ours(name))
+    strangers = sorted(name for name in names if not is_ours(name))
+    refused: list[str] = []
+    if accept is not None and (begin := _since.find(disk, directory, run, names, numbers, head, accept, refused)):
+        snapshot = begin.snapshot
+        reading = Reading(run, head=head, strangers=strangers, snapshot=snapshot, findings=refused)
+        _read(disk, directory, reading, numbers, begin.chain, begin.segment)
+        if reading.damage is None:
+            return reading
+    reading = Reading(run, head=head, strangers=strangers)
     chain = Chain(run)
-    for expected, number in enumerate(numbers, start=1):
+    _read(disk, directory, reading, numbers, chain)
+    if reading.damage is None:
+        reading.damage = _against_snapshots(disk, directory, reading, chain, names)
+    reading.findings += [finding for finding in refused if finding not in reading.findings]
+    return reading
+
+
+def _read(disk: Disk, directory: Path, reading: Reading, numbers: Sequence[int], chain: Chain, first: int = 1) -> None:
+    """Take the lines of every segment from `first` on, hold them against the head, and say what is torn or damaged."""
+    for expected, number in enumerate(numbers[first - 1 :], start=first):
         if number != expected:
             reading.damage = _damage(disk, directory, reading, chain, numbers, Segment(expected, why="it is missing"))
-            return reading
+            return
         try:
             fd = disk.open(directory / segment_name(number))
         except NotAFile:
             bad = Segment(number, why="it is not a regular file")
             reading.damage = _damage(disk, directory, reading, chain, numbers, bad)
-            return reading
+            return
         try:
             segment = read_segment(disk, fd, number, chain)
         finally:
@@ -131,15 +159,14 @@ def once(disk: Disk, directory: Path, run: str) -> Reading:
         if (why := _not_whole(segment, last=number == numbers[-1])) != "":
             segment.why = why
             reading.damage = _damage(disk, directory, reading, chain, numbers, segment)
-            return reading
+            return
     if not numbers:
-        reading.damage = LogDamaged(run, segment_name(1), 0, 0, 0, "the first segment is missing")
-        return reading
+        reading.damage = LogDamaged(reading.run, segment_name(1), 0, 0, 0, "the first segment is missing")
+        return
     reading.damage = _against_head(reading, chain)
     last = reading.segments[-1]
     if reading.damage is None and last.rest > last.end:
         reading.torn = Torn(last.file, last.end, last.rest - last.end)
-    return reading
 
 
 def _not_whole(segment: Segment, *, last: bool) -> str:
@@ -169,9 +196,27 @@ def _against_head(reading: Reading, chain: Chain) -> LogDamaged | None:
     return None
 
 
+def _against_snapshots(
+    disk: Disk, directory: Path, reading: Reading, chain: Chain, names: Sequence[str]
+) -> LogDamaged | None:
+    """Compare the log with its snapshots, which are witnesses too."""
+    run, last = reading.run, reading.segments[-1]
+    for snapshot in _snapshot.valid(disk, directory, run, names, reading.findings):
+        if snapshot.seq > chain.seq:
+            why = f"a snapshot was made of line {snapshot.seq}, and it is gone"
+            return LogDamaged(run, last.file, last.end, chain.seq + 1, 0, why)
+        if reading.lines[snapshot.seq].sum != snapshot.sum:
+            why = f"it was made of another line {snapshot.seq} than the log holds"
+            return LogDamaged(run, snapshot_name(snapshot.seq), 0, snapshot.seq, chain.seq - snapshot.seq, why)
+    return None
+
+
 def _confirmed(reading: Reading, head: Head) -> bool:
     """Whether the log holds the very line the head names, at the place it names."""
-    if reading.lines[head.seq].sum != head.sum:
+    first = reading.lines[0].seq
+    if head.seq < first:  # the last line that an accepted snapshot stands for: where it lies was not read
+        return reading.snapshot is not None and (head.seq, head.sum) == (reading.snapshot.seq, reading.snapshot.sum)
+    if reading.lines[head.seq - first].sum != head.sum:
         return False
     for segment in reading.segments:
         if segment.number == head.segment:
@@ -185,7 +230,7 @@ def _damage(
     directory: Path,
     reading: Reading,
     chain: Chain,
-    numbers: list[int],
+    numbers: Sequence[int],
     bad: Segment,
 ) -> LogDamaged:
     """Make the finding for a bad place, counting the good lines in later segments too."""

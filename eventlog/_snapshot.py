@@ -35,9 +35,9 @@ _TAIL = len(b',"check":"' + b"0" * 32 + b'"}\n')
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The state after line `seq`, whose sum is `sum`. `version` says how `state` (one JSON value) was made of the lines.
+    """The state after line `seq`, whose sum is `sum`; `version` says how it was made of the lines.
 
-    `size` is that of its file, in bytes.
+    `state` is one JSON value, `size` the bytes of its file.
     """
 
     run: str

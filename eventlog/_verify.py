@@ -1,4 +1,7 @@
-"""The verdict on a run: every segment's chain and sums, the head, what is torn or damaged and where, and what to keep.
+"""The verdict on a run: chain and sums, segments, snapshots, the head, what is torn or damaged and where, what to keep.
+
+It is read by the second reader (`_second`), which shares no code with the writer or with `read`, so that an error in
+one of them is seen by the other; `_evidence` says what its bytes come to.
 
 The chain proves that nothing changed by accident. It proves that nobody rewrote the log only to a person who kept a
 later `sum` outside: that is what `expect` is for, and why the verdict ends with the sum to keep.
@@ -6,18 +9,25 @@ later `sum` outside: that is what `expect` is for, and why the verdict ends with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from eventlog import _evidence
 from eventlog._disk import DISK, Disk
-from eventlog._line import Storage, Torn
-from eventlog._scan import scan
+from eventlog._line import Salvaged, Storage, Torn
+from eventlog._scan import place
+from eventlog._words import reading
+from eventlog.errors import NewerFormat
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from eventlog._scan import Reading
+    from eventlog._evidence import Evidence
+    from eventlog.errors import LogDamaged
+
+_READINGS: Final = 20
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -35,6 +45,19 @@ class Checked(msgspec.Struct, frozen=True):
     zeros: int
 
 
+class Cache(msgspec.Struct, frozen=True):
+    """One snapshot: its file, the line it was made of, how (`version`, the caller's number), and its bytes.
+
+    `why` says why it counts for nothing, and is empty when the log confirms it.
+    """
+
+    file: str
+    seq: int
+    version: int
+    size: int
+    why: str
+
+
 class Damage(msgspec.Struct, frozen=True):
     """Where a log is damaged: the facts of `LogDamaged`."""
 
@@ -49,7 +72,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """What verifying a run found. `ok` is False when it is damaged or does not hold the expected sum; torn is normal.
 
     `seq` and `sum` are the last good line's: keep `sum` elsewhere to notice tampering later. `expected` tells whether
-    the sum given as `expect` is a line's of this log, None when none was given. `findings` are sentences for people.
+    the sum given as `expect` is a line's of this log, None when none was given. `salvaged` says what damaged run it
+    was copied from, if any. `findings` are sentences for people.
     """
 
     run: str
@@ -59,7 +83,9 @@ class Verdict(msgspec.Struct, frozen=True):
     lives: int
     head: Literal["open", "closed", "missing"]
     segments: list[Checked]
+    snapshots: list[Cache]
     storage: Storage | None
+    salvaged: Salvaged | None
     torn: Torn | None
     damage: Damage | None
     expected: bool | None
@@ -72,55 +98,86 @@ def verify(runs: str | Path, run: str, *, expect: str | None = None, disk: Disk 
 
     Raises `BadRunId`, `NoSuchRun`, `NotARunsDirectory`, `NewerFormat`, `DiskFailed`; damage is in the verdict.
     """
-    reading = scan(runs, run, disk=disk)
-    found = reading.damage
-    damage = Damage(found.file, found.offset, found.expected_seq, found.good_after, found.why) if found else None
-    expected = None if expect is None else any(line.sum == expect for line in reading.lines)
-    last = reading.lines[-1] if reading.lines else None
+    directory = place(disk, Path(runs), run)
+    with reading(directory):
+        evidence = _evidence.gathered(disk, directory, run)
+        for _ in range(_READINGS):  # on a live run damage counts only when it is seen twice
+            before, found = evidence.damage, evidence.damage
+            if before is None:
+                break
+            evidence = _evidence.gathered(disk, directory, run)
+            found = evidence.damage
+            if found is not None and (found.file, found.offset, found.why) == (before.file, before.offset, before.why):
+                break
+    if evidence.newer is not None:
+        raise NewerFormat(run, evidence.newer)
+    return _verdict(evidence, expect)
+
+
+def _verdict(evidence: Evidence, expect: str | None) -> Verdict:
+    damage = evidence.damage
+    expected = None if expect is None else any(line.sum == expect for line in evidence.lines)
+    last = evidence.lines[-1] if evidence.lines else None
+    head = evidence.head
+    header = evidence.lines[0].header if evidence.lines else None
     return Verdict(
-        run=run,
+        run=evidence.run,
         ok=damage is None and expected is not False,
         seq=last.seq if last else -1,
         sum=last.sum if last else "",
         lives=last.life if last else 0,
-        head="missing" if reading.head is None else "closed" if reading.head.closed else "open",
+        head="missing" if head is None else head["state"],
         segments=[
             Checked(
                 file=segment.file,
-                lines=len(segment.lines),
-                first=segment.lines[0].seq if segment.lines else -1,
-                last=segment.lines[-1].seq if segment.lines else -1,
+                lines=segment.lines,
+                first=segment.first if segment.lines else -1,
+                last=segment.first + segment.lines - 1 if segment.lines else -1,
                 bytes=segment.end,
                 size=segment.size,
                 zeros=segment.size - segment.rest,
             )
-            for segment in reading.segments
+            for segment in evidence.segments
         ],
-        storage=reading.storage,
-        torn=reading.torn,
-        damage=damage,
+        snapshots=[Cache(**snapshot) for snapshot in evidence.snapshots],
+        storage=msgspec.convert(header["storage"], Storage) if header else None,
+        salvaged=msgspec.convert(header.get("salvaged"), Salvaged | None) if header else None,
+        torn=evidence.torn,
+        damage=_facts(damage) if damage else None,
         expected=expected,
-        strangers=reading.strangers,
-        findings=_findings(reading, expected=expected),
+        strangers=evidence.strangers,
+        findings=list(_findings(evidence, expected=expected)),
     )
 
 
-def _findings(reading: Reading, *, expected: bool | None) -> list[str]:
-    findings = []
-    if reading.damage is not None:
-        findings.append(str(reading.damage))
+def _facts(damage: LogDamaged) -> Damage:
+    return Damage(damage.file, damage.offset, damage.expected_seq, damage.good_after, damage.why)
+
+
+def _findings(evidence: Evidence, *, expected: bool | None) -> Iterator[str]:
+    if evidence.damage is not None:
+        yield str(evidence.damage)
     if expected is False:
-        findings.append("no good line of this log has the expected sum: it was rewritten, cut, or is another run's")
-    if reading.torn is not None:
-        torn = reading.torn
-        findings.append(
+        yield "no good line of this log has the expected sum: it was rewritten, cut, or is another run's"
+    if (torn := evidence.torn) is not None:
+        yield (
             f"{torn.file} ends in {torn.size} bytes of a save that never finished, at byte {torn.offset}; "
-            "nothing acknowledged is missing",
+            "nothing acknowledged is missing"
         )
-    if reading.head is None:
-        findings.append("the head is missing or unreadable: whether a last line is missing cannot be told")
-    if reading.storage is not None and reading.storage.survives != "power loss":
-        storage = reading.storage
-        findings.append(f"on {storage.kind} it survives a killed process, not surely a power cut: {storage.why}")
-    findings += [f"{name} is no file of this log" for name in reading.strangers]
-    return findings
+    if evidence.head is None:
+        yield "the head is missing or unreadable: whether a last line is missing cannot be told"
+    header = evidence.lines[0].header if evidence.lines else None
+    if header and header["storage"]["survives"] != "power loss":
+        storage = header["storage"]
+        why = storage.get("why", "")
+        yield f"on {storage['kind']} it survives a killed process, not surely a power cut: {why}"
+    if header and header.get("salvaged"):
+        salvaged = header["salvaged"]
+        yield f"it was salvaged from run {salvaged['run']}, of which {salvaged['lines']} lines could be read"
+        for gap in salvaged["gaps"]:
+            upto = "" if gap["before"] is None else f" and before line {gap['before']}"
+            yield f"what came after line {gap['after']}{upto} of run {salvaged['run']} is missing: {gap['why']}"
+    for snapshot in evidence.snapshots:
+        if snapshot["why"]:
+            yield f"{snapshot['file']} counts for nothing: {snapshot['why']}"
+    yield from (f"{name} is no file of this log" for name in evidence.strangers)

@@ -18,7 +18,7 @@ attempt_marked      decision  tools                    call n key effect remembe
 attempt_ended       input     tools                    call n did retry_after error asks
 result_recorded     both      tools                    call how text n lossy first
 lookup_asked        decision  tools                    call n believes
-lookup_answered     input     tools                    call said error
+lookup_answered     input     tools                    call said error why
 question_asked      decision  tools                    id kind call tool arguments digest why
 question_answered   input     tools paused             id answer who digest text
 file_intended       input     tools                    call path sha256 before
@@ -174,12 +174,13 @@ class LookupAsked(Event, frozen=True, kw_only=True, tag="lookup_asked"):
 class LookupAnswered(Event, frozen=True, kw_only=True, tag="lookup_answered"):
     """The service did not have it, or could not say; what it found is a result.
 
-    `error` is set when the lookup raised.
+    `error` is set when the lookup raised, `why` is what it said of being unsure.
     """
 
     call: str
     said: Literal["missing", "unsure"]
     error: str | None = None
+    why: str = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True, tag="question_asked"):

@@ -97,7 +97,8 @@ def lookup_answered(state: State, event: e.LookupAnswered, at: datetime) -> Stat
     call = _call(state, event.call)
     require(call.lookups.in_flight, "the service was not asked")
     raised = call.lookups.raised + 1 if event.error is not None else 0
-    call = replace(call, lookups=replace(call.lookups, in_flight=False, said=event.said, raised=raised, at=at))
+    why = event.error or event.why
+    call = replace(call, lookups=replace(call.lookups, in_flight=False, said=event.said, raised=raised, why=why, at=at))
     if event.said == "missing" and call.lookups.believes:
         call = _clear(call, "missing")
     return _put(state, call)

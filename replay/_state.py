@@ -65,13 +65,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lookups(msgspec.Struct, frozen=True, kw_only=True):
-    """What asking the service came to since the last attempt. `raised` counts errors in a row."""
+    """What asking the service came to since the last attempt. `raised` counts errors in a row; `why` it can't say."""
 
     asked: int = 0
     in_flight: bool = False
     believes: bool = False
     said: Literal["missing", "unsure"] | None = None
     raised: int = 0
+    why: str = ""
     at: datetime | None = None
 
 

@@ -139,10 +139,11 @@ def _calls(agent: Agent, state: State, now: datetime) -> list[Event]:
     if state.waiting:  # asked over several lines, and the process died before the line with the pause
         return [PhaseChanged(phase="paused")]
     pending = [c for c in state.calls if c.result is None]
-    fresh = [c for c in pending if not c.attempts and _unrunnable(agent, state, c) is None]
-    questions = _approvals.due(agent, state, fresh)
-    if questions:
-        return questions
+    if len(pending) == len(state.calls) and not any(c.attempts for c in pending):
+        runnable = [c for c in pending if _unrunnable(agent, state, c) is None]
+        questions = _approvals.due(agent, state, runnable)
+        if questions:
+            return questions
     first = _call(agent, state, pending[0], now)
     wave = first if _reads(first) else []
     for call in pending[1:] if wave else ():
@@ -165,6 +166,9 @@ def _call(agent: Agent, state: State, call: CallState, now: datetime) -> list[Ev
     unrunnable = _unrunnable(agent, state, call)
     if unrunnable is not None:
         return [unrunnable]
+    late = _approvals.due(agent, state, [call])  # today's code wants a yes that the reply's first code did not
+    if late:
+        return late
     asked = state.questions.get(_approvals.question_id(call.call.id))
     if asked is not None and asked.answer is not None and asked.answer.answer == "refuse":
         reason = f": {asked.answer.text}" if asked.answer.text else "."

@@ -153,7 +153,8 @@ def _look(tool: Tool, call: CallState, state: State, now: datetime) -> list[Even
     lands = max(a.ended for a in call.attempts if a.ended is not None) + timedelta(seconds=tool.lands_within)
     if lookups.said == "unsure":
         if not 0 < lookups.raised < LOOKUPS_THAT_RAISE:
-            return ask(call, "the service can't say whether it happened")
+            because = f": {lookups.why}" if lookups.why else ""
+            return ask(call, f"the service can't say whether it happened{because}")
         due = (lookups.at or now) + backoff(lookups.raised)
         if now < due:
             return wait(state, due, "lookup", call.call.id)

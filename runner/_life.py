@@ -21,7 +21,7 @@ from typing import Any
 import eventlog
 import replay
 from replay import Message, RunStarted, State
-from runner import _door, _keys, _opening, _signals
+from runner import _door, _folded, _keys, _opening, _signals
 from runner._agent import Agent
 from runner._clock import Clock, LogClock
 from runner._context import sent
@@ -122,14 +122,13 @@ async def resume(
     """
     clock = clock or Clock()
     try:
-        log = eventlog.open(Path(runs), run, force=force)
+        log, state = _folded.opened(Path(runs), run, force=force)
     except eventlog.ReadOnly:
-        state = replay.load(eventlog.read(Path(runs), run).lines)
+        state = _folded.read(Path(runs), run)
         if state.phase == "done":
             return Finished(state.answer or "", run, state)
         raise
     try:
-        state = replay.load(log.lines)
         if state.phase == "done":
             log.close()
             return Finished(state.answer or "", run, state)
@@ -235,7 +234,7 @@ def _root(workspace: str | Path | None) -> str | None:
 
 def _continued(runs: Path, after: str) -> tuple[Message, ...]:
     """What a finished run said, for one that continues it."""
-    state = replay.load(eventlog.read(runs, after).lines)
+    state = _folded.read(runs, after)
     if state.phase != "done":
         raise NotFinished(after, state.phase)
     return sent(state)

@@ -8,6 +8,7 @@ from pathlib import Path
 import eventlog
 import replay
 from replay import State
+from runner import _folded
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ def unfinished(runs: str | Path) -> list[Listed]:
 
 
 def read(run: str, runs: str | Path) -> State:
-    """The state of one run, read without a lock. Raises the log's errors, `replay.ReplayError`."""
-    return replay.load(eventlog.read(Path(runs), run).lines)
+    """The state of one run, read without a lock; from a snapshot on where one counts.
+
+    Raises the log's errors, `replay.ReplayError`.
+    """
+    return _folded.read(Path(runs), run)
 
 
 def _look(runs: Path, run: str) -> Listed:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 import eventlog
 import replay
 from replay import AttemptMarked, Event, FileIntended, RunResumed, RunStopped, State, WorkspaceAccepted
-from runner import _door, _log, _workspace
+from runner import _door, _folded, _log, _workspace
 from runner._agent import Agent
 from runner._clock import LogClock
 from runner._decide import decide
@@ -58,6 +58,7 @@ class Life:
         self._watch = watch
         self._root = Path(root) if root is not None else None
         self._over = False
+        self._not_before = 0
         self._files: list[tuple[datetime, FileIntended]] = []
         self._filing = threading.Lock()
         self.world = World(agent, self._workspace, self.work, parking)
@@ -78,6 +79,10 @@ class Life:
         while True:
             now = self.clock.now()
             state = replay.fold(state, now, outcomes.events)
+            if outcomes.events and outcomes.error is None and self._is_compacting(state):
+                # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
+                state = self._compact(self.save(state, now, outcomes.events))
+                outcomes = Outcomes()
             intents, error = self._intents(state, now, outcomes.error)
             if outcomes.events or intents:
                 state = replay.fold(state, now, intents)
@@ -118,6 +123,22 @@ class Life:
             with contextlib.suppress(Exception):  # whoever watches can't disturb what is watched
                 self._watch(state, events)
         return state
+
+    def _is_compacting(self, state: State) -> bool:
+        """Whether the log has grown enough for a snapshot, and nothing is in flight."""
+        return not state.busy and _folded.is_due(self.log) and self.log.bytes_since_snapshot >= self._not_before
+
+    def _compact(self, state: State) -> State:
+        """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
+        with self._filing:
+            if self._files:  # lines of files that the state does not hold yet
+                return state
+            try:
+                self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq)
+            except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
+                self._not_before = self.log.bytes_since_snapshot + _folded.LEAST
+                _log.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
+            return replace(state, seq=self.log.seq, life=self.log.life)
 
     def answer(self, state: State, answered: Event) -> State:
         """Write an answer that a person gave to this process."""

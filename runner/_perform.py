@@ -198,7 +198,7 @@ class World:
         if isinstance(looked, Missing):
             return Outcomes([LookupAnswered(call=asked.call, said="missing")])
         if isinstance(looked, Unsure):
-            return Outcomes([LookupAnswered(call=asked.call, said="unsure")])
+            return Outcomes([LookupAnswered(call=asked.call, said="unsure", why=_door.error(looked.why, tool.secret))])
         other = f"the lookup returned {type(looked).__name__}, not Found, Missing or Unsure"
         return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=other)])
 

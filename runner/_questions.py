@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import eventlog
 import replay
 from replay import Event, Question, QuestionAnswered, RunStopped, State
-from runner import _door, _opening
+from runner import _door, _folded, _opening
 from runner._clock import Clock, LogClock
 from runner.errors import AlreadyAnswered, NoSuchQuestion, NotStoppable, WrongAnswer
 
@@ -112,8 +111,8 @@ def stop(run: str, who: str, *, runs: str | Path) -> State:
 
 def _write(runs: Path, run: str, choose: Callable[[State], Event], *, final: bool = False) -> State:
     """One event, written by a process that only says this one thing."""
-    with eventlog.open(runs, run) as log:
-        state = replay.load(log.lines)
+    log, state = _folded.opened(runs, run)
+    with log:
         if not final:
             _opening.check(state, run)
         event = choose(state)

@@ -1,8 +1,9 @@
 """Recordings: a model's replies in a file, for a job that must run without money or network.
 
 A recording is JSON lines, one per reply. Each names what it was an answer to: the turn and purpose, digests of the
-instructions and the tools, and of the conversation before it, in which results count by call and tool only, since their
-text may vary from run to run. Asked something else it fails loudly and says which part differs.
+instructions and the tools, and of the replies before it with the calls they came to. A result's text does not count,
+since it may vary from run to run; nor does what the runner or a person said, such as a note on files that somebody
+vouched for. Asked something else it fails loudly and says which part differs.
 """
 
 from __future__ import annotations
@@ -44,15 +45,13 @@ class BadRecording(RunError):
 
 
 def _history(request: Request) -> str:
-    """The digest of a conversation without the results' text."""
+    """The digest of a conversation's replies and of what was answered to them, without the results' text."""
     parts: list[object] = []
     for message in request.messages:
         if isinstance(message, Replied):
             parts.append([message.reply.text, [[c.tool, c.arguments, c.id] for c in message.reply.calls]])
         elif isinstance(message, Answered):
             parts.append([[r.call, r.tool] for r in message.results])
-        else:
-            parts.append("said")
     return replay.digest_value(parts)
 
 

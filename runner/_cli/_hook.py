@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
-from contextlib import suppress
+import subprocess
+import threading
+from concurrent.futures import Future
 from typing import Literal
 
 import click
@@ -39,6 +41,17 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verdict: Literal["approve", "refuse", "rerun", "done"]
     who: str = ""
     text: str = ""
+
+
+def _talk(child: subprocess.Popen[bytes], asked: bytes, box: Future[bytes]) -> None:
+    """Give a command its input and put all of its output into `box`."""
+    box.set_running_or_notify_cancel()  # from here on nobody can cancel it: the command ends, or is killed
+    try:
+        output, _ = child.communicate(asked)
+    except OSError as error:
+        box.set_exception(error)
+    else:
+        box.set_result(output)
 
 
 class Command:
@@ -78,14 +91,18 @@ class Command:
         return runner.Answer(said.verdict, said.who or self._command, said.text)
 
     async def _output(self, asked: bytes) -> tuple[int | None, bytes]:
-        """The command's exit status and output. Raises `OSError` when it can't be started; a signal ends it."""
-        pipe = asyncio.subprocess.PIPE
-        child = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe)
+        """The command's exit status and output. Raises `OSError` when it can't be started; a signal ends it.
+
+        A thread talks to it and may be left behind: children of the command's own may hold its pipe for long.
+        """
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(self._words, stdin=pipe, stdout=pipe)  # noqa: ASYNC220, S603 (quick; the user's own words)
+        box: Future[bytes] = Future()
+        threading.Thread(target=_talk, args=(child, asked, box), daemon=True).start()
         try:
-            output, _ = await child.communicate(asked)
+            output = await asyncio.wrap_future(box)
         except asyncio.CancelledError:
-            with suppress(ProcessLookupError):
-                child.kill()
+            child.kill()
             raise
         return child.returncode, output.strip()
 

@@ -1,4 +1,4 @@
-"""The six checks that hold the log against the world, the recording and itself.
+"""The checks that hold the log against the world, the recording and itself.
 
 The sums are taken from the events one by one, not from the state, so that a mistake in the fold does not confirm
 itself. Each returns why it fails, or an empty text.
@@ -17,10 +17,8 @@ from runner.triage._evidence import Evidence, Missing
 
 
 def same_key(evidence: Evidence) -> str:
-    """The issue came under the key that the log holds for the call that filed it, in every one of its attempts."""
-    filing = {i for i, call in evidence.calls.items() if call.tool == "issue_file"}
-    marked = [e for e in evidence.events if isinstance(e, replay.AttemptMarked) and e.call in filing]
-    keys = {event.key for event in marked}
+    """Each issue came under the key that the log holds for the call that filed it, in every one of its attempts."""
+    keys = evidence.keys("issue_file")
     if not keys:
         raise Missing("the log holds no attempt to file an issue")
     stored = {issue.key for issue in evidence.issues}
@@ -89,6 +87,8 @@ def chain_verified(evidence: Evidence) -> str:
 
 
 def answer_names_issue(evidence: Evidence) -> str:
-    """The saved answer names the number of the issue that is in the tracker."""
-    answer, number = evidence.state.answer or "", evidence.issue.id
-    return "" if re.search(rf"#{number}\b", answer) else f"it does not name #{number}"
+    """The saved answer names the number of every issue that is in the tracker."""
+    answer = evidence.state.answer or ""
+    numbers = [evidence.issue(fix.cause).id for fix in evidence.expected.fixes]
+    absent = [f"#{number}" for number in numbers if not re.search(rf"#{number}\b", answer)]
+    return f"it does not name {', '.join(absent)}" if absent else ""

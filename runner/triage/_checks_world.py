@@ -1,4 +1,4 @@
-"""The ten checks that look at the world alone: they would say the same if the log did not exist.
+"""The checks that look at the world alone: they would say the same if the log did not exist.
 
 Each returns why it fails, or an empty text.
 """
@@ -6,62 +6,74 @@ Each returns why it fails, or an empty text.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from runner.triage._evidence import Evidence
+from runner.triage._task import Fix
 
 _LEFT = ("__pycache__", ".pytest_cache", ".tmp-", ".refold-tmp-")
 _LEFT_ENDS = (".pyc", ".tmp", ".new", ".orig", ".rej")
 
 
 def one_issue(evidence: Evidence) -> str:
-    """The tracker's file holds exactly one issue."""
-    count = len(evidence.issues)
-    return "" if count == 1 else f"it holds {count}"
+    """The tracker's file holds exactly one issue for each cause that was to be found."""
+    count, due = Counter(issue.cause for issue in evidence.issues), len(evidence.expected.fixes)
+    twice = [cause for cause, number in count.items() if number > 1]
+    if twice:
+        return f"there are several for {', '.join(twice)}"
+    return "" if count.total() == due else f"it holds {count.total()} issues, not {due}"
 
 
 def right_cause(evidence: Evidence) -> str:
-    """Every issue there is names the cause of the most frequent crash."""
+    """Every issue there is names such a cause, and none is missing."""
     causes = {issue.cause for issue in evidence.issues}
-    return "" if causes == {evidence.expected.cause} else f"the causes are {sorted(causes)}"
+    due = {fix.cause for fix in evidence.expected.fixes}
+    return "" if causes == due else f"the causes are {sorted(causes)}"
 
 
-def names_crash(evidence: Evidence) -> str:
+def names_crash(evidence: Evidence, fix: Fix) -> str:
     """The issue names the crash group in its title, and there or in its body the error and the place."""
-    issue, text = evidence.issue, f"{evidence.issue.title}\n{evidence.issue.body}"
-    absent = [name for name in evidence.expected.names if name not in text]
-    if evidence.expected.crash not in issue.title:
-        return f"the title does not name {evidence.expected.crash}"
+    issue = evidence.issue(fix.cause)
+    text = f"{issue.title}\n{issue.body}"
+    absent = [name for name in fix.names if name not in text]
+    if fix.crash not in issue.title:
+        return f"the title does not name {fix.crash}"
     return f"it does not name {', '.join(absent)}" if absent else ""
 
 
-def patched_once(evidence: Evidence) -> str:
+def patched_once(evidence: Evidence, fix: Fix) -> str:
     """The patch stands in its file exactly once, and nothing of what it replaced is left."""
-    patch = evidence.expected.patch
+    patch = fix.patch
     text = evidence.text(patch.path)
     new, old = text.count(patch.new), text.count(patch.old)
     return "" if (new, old) == (1, 0) else f"{patch.path} holds the new text {new} times and the old {old} times"
 
 
 def only_intended(evidence: Evidence) -> str:
-    """Nothing differs from what was unpacked but the new test and, by the patch alone, the patched file."""
-    patch, before, after = evidence.expected.patch, evidence.before, evidence.after
+    """Nothing differs from what was unpacked but the new tests and, by the patches alone, the patched files."""
+    expected, before, after = evidence.expected, evidence.before, evidence.after
+    patched = {fix.patch.path: before[fix.patch.path].decode() for fix in expected.fixes}
     differing = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    if differing != {patch.path, evidence.expected.test}:
+    if differing != patched.keys() | expected.tests:
         return f"these differ: {', '.join(sorted(differing))}"
-    if evidence.text(patch.path) != patch.apply(before[patch.path].decode()):
-        return f"{patch.path} differs by more than the patch"
-    return ""
+    for fix in expected.fixes:
+        patched[fix.patch.path] = fix.patch.apply(patched[fix.patch.path])
+    more = [path for path, text in patched.items() if evidence.text(path) != text]
+    return f"{', '.join(more)} differs by more than the patch" if more else ""
 
 
 def suite_green(evidence: Evidence) -> str:
     """All tests of the workspace pass."""
-    suite = evidence.suite()
-    return "" if suite.passed else _last(suite.output)
+    return "" if evidence.suite.passed else _last(evidence.suite.output)
 
 
-def test_present(evidence: Evidence) -> str:
+def test_present(evidence: Evidence, fix: Fix) -> str:
     """The new test file is there, holds tests, and they pass."""
-    path = evidence.expected.test
+    return passes(evidence, fix.test)
+
+
+def passes(evidence: Evidence, path: str) -> str:
+    """Why a test file is not one whose tests are there and pass, or an empty text."""
     tests = [
         node.name
         for node in ast.walk(ast.parse(evidence.text(path)))
@@ -69,24 +81,29 @@ def test_present(evidence: Evidence) -> str:
     ]
     if not tests:
         return f"{path} holds no test"
-    suite = evidence.suite(path)
-    return "" if suite.passed else _last(suite.output)
+    outcomes = {name.partition("[")[0].rpartition("::")[2]: how for name, how in evidence.tests(path).items()}
+    red = [name for name in tests if outcomes.get(name) != "PASSED"]
+    return f"not passed: {', '.join(red)}" if red else ""
 
 
-def test_bites(evidence: Evidence) -> str:
+def test_bites(evidence: Evidence, fix: Fix) -> str:
     """In a copy of the workspace without the patch, the new test runs and fails."""
-    suite = evidence.suite_without_patch(evidence.expected.test)
+    suite = evidence.suite_without(fix)
     return "" if suite.status == 1 else f"pytest ended with {suite.status}: {_last(suite.output)}"
 
 
-def crash_gone(evidence: Evidence) -> str:
+def crash_gone(evidence: Evidence, fix: Fix) -> str:
     """What the users of the crash typed does what they meant."""
-    crash = next(crash for crash in evidence.task.crashes() if crash.id == evidence.expected.crash)
-    run = evidence.application((*crash.input, "list"))
-    if run.returncode:
+    return shows(evidence, fix.crash, fix.shows)
+
+
+def shows(evidence: Evidence, crash: str, lines: tuple[str, ...]) -> str:
+    """Why what the users of a crash typed does not show these lines last, or an empty text."""
+    run = evidence.application((*evidence.crash(crash).input, "list"))
+    if run.stderr or run.returncode not in (0, 1):
         return f"the application ended with {run.returncode}: {_last(run.stderr)}"
-    shown = tuple(run.stdout.split("\n")[:-1][-len(evidence.expected.shows) :])
-    return "" if shown == evidence.expected.shows else f"it shows {list(shown)}"
+    shown = tuple(run.stdout.split("\n")[:-1][-len(lines) :])
+    return "" if shown == lines else f"it shows {list(shown)}"
 
 
 def no_leftovers(evidence: Evidence) -> str:

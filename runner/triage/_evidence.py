@@ -7,6 +7,7 @@ fails with that reason: a world that is gone must not look like a world in order
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 import eventlog
 import replay
 from runner.triage import _suite, _tracker_store
-from runner.triage._task import Task, files
+from runner.triage._task import Crash, Fix, Task, files
 from runner.triage._world import World
 
 _SECONDS = 30.0
@@ -42,12 +43,21 @@ class Evidence:
         """All issues in the tracker's file."""
         return _tracker_store.issues(self.world.tracker)
 
-    @property
-    def issue(self) -> _tracker_store.Issue:
-        """The one issue. Raises `Missing` when there is none or more than one."""
-        if len(self.issues) != 1:
-            raise Missing(f"the tracker holds {len(self.issues)} issues")
-        return self.issues[0]
+    @cached_property
+    def comments(self) -> list[_tracker_store.Comment]:
+        """All comments in the tracker's file."""
+        return _tracker_store.comments(self.world.tracker)
+
+    def issue(self, cause: str) -> _tracker_store.Issue:
+        """The one issue of a cause. Raises `Missing` when there is none or more than one."""
+        found = [issue for issue in self.issues if issue.cause == cause]
+        if len(found) != 1:
+            raise Missing(f"the tracker holds {len(found)} issues for {cause}")
+        return found[0]
+
+    def crash(self, number: str) -> Crash:
+        """A crash group of the task."""
+        return next(crash for crash in self.task.crashes() if crash.id == number)
 
     @cached_property
     def before(self) -> dict[str, bytes]:
@@ -65,18 +75,23 @@ class Evidence:
             raise Missing(f"{path} is not in the workspace")
         return self.after[path].decode()
 
-    def suite(self, path: str = "") -> _suite.Suite:
-        """What the workspace's tests say, or those of one file."""
-        return _suite.run(self.world.workspace, path, seconds=_SECONDS)
+    @cached_property
+    def suite(self) -> _suite.Suite:
+        """What the workspace's tests say, with a line for each of them."""
+        return _suite.run(self.world.workspace, seconds=_SECONDS, each=True)
 
-    def suite_without_patch(self, path: str) -> _suite.Suite:
-        """What the tests of one file say in a copy of the workspace whose patched module is the original one."""
-        patched = self.expected.patch.path
+    def tests(self, path: str) -> dict[str, str]:
+        """The tests of one file, each with the word that pytest says of it."""
+        found = re.findall(rf"^([A-Z]+) ({re.escape(path)}::\S+)", self.suite.output, re.MULTILINE)
+        return {name: word for word, name in found}
+
+    def suite_without(self, fix: Fix) -> _suite.Suite:
+        """What a fix's test says in a copy of the workspace without that fix's patch."""
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(scratch).resolve() / "workspace"
             shutil.copytree(self.world.workspace, copy)
-            (copy / patched).write_bytes(self.before[patched])
-            return _suite.run(copy, path, seconds=_SECONDS)
+            (copy / fix.patch.path).write_text(fix.patch.undo(self.text(fix.patch.path)), encoding="utf-8")
+            return _suite.run(copy, fix.test, seconds=_SECONDS)
 
     def application(self, typed: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         """What the application in the workspace prints when somebody types this."""
@@ -112,3 +127,12 @@ class Evidence:
         """Every call of every saved reply, by its id."""
         replies = [event.reply for event in self.events if isinstance(event, replay.ReplySaved)]
         return {call.id: call for reply in replies for call in reply.calls}
+
+    def called(self, tool: str) -> list[str]:
+        """The ids of a tool's calls, in their order."""
+        return [i for i, call in self.calls.items() if call.tool == tool]
+
+    def keys(self, tool: str) -> set[str]:
+        """The keys under which a tool's calls were tried."""
+        calls = self.called(tool)
+        return {event.key for event in self.events if isinstance(event, replay.AttemptMarked) and event.call in calls}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import runner
 import runner.web
@@ -29,6 +29,8 @@ def tools(world: Path) -> tuple[runner.Tool, ...]:
     """The issue tools of a world, declared by what its tracker's manners promise today."""
     manners = _manners.read(world)
     keyed = not manners.ignore_keys and manners.key_ttl > TIMEOUT
+    effect: Literal["keyed", "once"] = "keyed" if keyed else "once"
+    remembers = timedelta(seconds=manners.key_ttl) if keyed else None
 
     @runner.tool(effect="reads")
     async def issue_search(text: str) -> list[dict[str, Any]]:
@@ -36,13 +38,7 @@ def tools(world: Path) -> tuple[runner.Tool, ...]:
         found = (await _ask(world, "GET", "/issues", params={"text": text}))["issues"]
         return [{"issue": issue["id"], "cause": issue["cause"], "title": issue["title"]} for issue in found]
 
-    @runner.tool(
-        effect="keyed" if keyed else "once",
-        remembers=timedelta(seconds=manners.key_ttl) if keyed else None,
-        approval=True,
-        once_per=("cause",),
-        timeout=TIMEOUT,
-    )
+    @runner.tool(effect=effect, remembers=remembers, approval=True, once_per=("cause",), timeout=TIMEOUT)
     async def issue_file(cause: str, title: str, body: str) -> dict[str, Any]:
         """File an issue for a cause, in a few words joined by dashes. One issue for each cause."""
         content = {"cause": cause, "title": title, "body": body}
@@ -54,12 +50,29 @@ def tools(world: Path) -> tuple[runner.Tool, ...]:
         found = (await _ask(world, "GET", "/issues", params={"key": call.key}))["issues"]
         return runner.Found(_filed(found[0])) if found else runner.Missing()
 
-    return issue_search, issue_file
+    @runner.tool(effect=effect, remembers=remembers, timeout=TIMEOUT)
+    async def issue_comment(issue: int, text: str) -> dict[str, Any]:
+        """Note something on an issue, by its number."""
+        return _noted(await _ask(world, "POST", f"/issues/{issue}/comments", json={"text": text}))
+
+    @issue_comment.lookup(lands_within=LANDS_WITHIN)
+    async def find_comment(call: runner.Call) -> runner.Found | runner.Missing:
+        """Whether a comment came under this call's key; as `find_issue`."""
+        path = f"/issues/{call.arguments['issue']}/comments"
+        found = (await _ask(world, "GET", path, params={"key": call.key}))["comments"]
+        return runner.Found(_noted(found[0])) if found else runner.Missing()
+
+    return issue_search, issue_file, issue_comment
 
 
 def _filed(issue: dict[str, Any]) -> dict[str, Any]:
     """What the model is told: the same words whichever attempt filed it, or whether it was found."""
     return {"issue": issue["id"], "cause": issue["cause"]}
+
+
+def _noted(comment: dict[str, Any]) -> dict[str, Any]:
+    """The same for a comment."""
+    return {"issue": comment["issue"], "comment": comment["id"]}
 
 
 async def _ask(world: Path, method: str, path: str, **request: Any) -> Any:

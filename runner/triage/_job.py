@@ -22,8 +22,8 @@ from runner.triage._task import Task
 from runner.triage._world import World
 from runner.triage.errors import NoSuchTool, WrongWorld
 
-LIMITS = runner.Limits(turns=40, dollars=2.0)
-"""What a run of the job may use unless the command says otherwise."""
+LIMITS = runner.Limits(turns=120, dollars=20.0)
+"""What a run of the job may use unless the command says otherwise: the batch, and as much again for lost asks."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Job:
 
         Raises `NoSuchTool` when it is to die at a tool it does not have.
         """
-        tools = {tool.name: tool for tool in (*_code_tools.tools(self.task), *_issue_tools.tools(self.world.path))}
+        known = {tool.name: tool for tool in (*_code_tools.tools(self.task), *_issue_tools.tools(self.world.path))}
+        tools = {name: known[name] for name in self.task.tools}
         for name, deadly in ((self.die_before, _deaths.before), (self.die_after, _deaths.after)):
             if name is not None:
                 if name not in tools:
@@ -67,6 +68,7 @@ class Job:
             tools=tuple(tools.values()),
             instructions=self.task.instructions,
             name=self.task.name,
+            context=self.task.context,
             limits=self.limits,
             approve=self.approve,
         )

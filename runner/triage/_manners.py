@@ -20,8 +20,8 @@ DAY = 86_400.0
 class Manners(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the tracker behaves.
 
-    `ignore_keys`: every request makes a new issue. `key_ttl`: seconds for which a key is remembered. `delay`: seconds
-    between the commit and the reply. `lookup_down`: asking for an issue by its key answers 503.
+    `ignore_keys`: every request makes a new issue or comment. `key_ttl`: seconds for which a key is remembered.
+    `delay`: seconds between the commit and the reply. `lookup_down`: asking for what came under a key answers 503.
     """
 
     ignore_keys: bool = False

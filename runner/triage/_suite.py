@@ -22,6 +22,7 @@ SECONDS = 50.0
 """The most time a run of tests may take: less than the tool's timeout, so that the tool can still say so."""
 
 _SHOWN = 4_000
+_SHOWN_EACH = 40_000
 _SCRIPT = Path(__file__).with_name("_suite_process.py")
 _OURS = ("COV", "PYTEST", "PYTHON")
 
@@ -34,9 +35,10 @@ class Suite(msgspec.Struct, frozen=True):
     output: str
 
 
-def run(folder: Path, path: str = "", *, seconds: float = SECONDS) -> Suite:
-    """Run the tests of `folder`, or those of `path` in it; at most `seconds`."""
+def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = False) -> Suite:
+    """Run the tests of `folder`, or those of `path` in it; at most `seconds`. `each`: with a line for each test."""
     words = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
+    words += ["-rA"] if each else []
     command = [sys.executable, "-P", str(_SCRIPT), str(seconds + 5), *words, *([path] if path else [])]
     ours, theirs = os.pipe()
     with tempfile.TemporaryFile() as output:
@@ -54,7 +56,7 @@ def run(folder: Path, path: str = "", *, seconds: float = SECONDS) -> Suite:
             status = _wait(process, seconds)
         finally:
             os.close(theirs)
-        return Suite(status == 0, status, _tail(output, folder, timed_out=status < 0))
+        return Suite(status == 0, status, _tail(output, folder, _SHOWN_EACH if each else _SHOWN, timed_out=status < 0))
 
 
 def _environment() -> dict[str, str]:
@@ -74,11 +76,11 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
         process.wait()
 
 
-def _tail(output: IO[bytes], folder: Path, *, timed_out: bool) -> str:
+def _tail(output: IO[bytes], folder: Path, shown: int, *, timed_out: bool) -> str:
     """The end of what it printed, without what differs from one run to the next: how long it took, and where."""
     size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - _SHOWN))
+    output.seek(max(0, size - shown))
     text = output.read().decode("utf-8", "replace").replace(f"{folder}/", "")
     text = re.sub(r" in \d+\.\d+s( \(\d+:\d\d:\d\d\))?", "", text).strip()
-    cut = "[the beginning is cut off]\n" if size > _SHOWN else ""
+    cut = "[the beginning is cut off]\n" if size > shown else ""
     return f"{cut}{text}" + ("\n[out of time: the tests were stopped]" if timed_out else "")

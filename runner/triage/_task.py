@@ -1,7 +1,8 @@
-"""The tasks: a folder of data for each, and nothing of a task in the code but its checks.
+"""The tasks: a folder of data for each, and nothing of a task in the code but which checks it has.
 
 A task's folder holds `task.json`, the `workspace` to unpack, `crashes.json` and `recording.jsonl`. It is data: an
-application with a real bug, its tests, real tracebacks and a recorded model.
+application with real bugs, its tests, real tracebacks and a recorded model. A run's task is the task's name and no
+more, so that a listing of runs can be searched for it; what is to be done stands in the agent's instructions.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+import runner
 from runner.triage.errors import NoSuchTask
 
 _DATA = Path(__file__).with_name("world")
@@ -27,11 +29,15 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """`text` with the edit made."""
         return text.replace(self.old, self.new, 1)
 
+    def undo(self, text: str) -> str:
+        """`text` as it was before the edit."""
+        return text.replace(self.new, self.old)
 
-class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a finished run leaves in the world: what the checks hold it against.
 
-    `names` must all stand in the issue; `shows` is what the application lists last after the crash's input.
+class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A crash group whose cause is to be found: what its fix and its issue leave in the world.
+
+    `names` must all stand in the issue; `shows` is what the application prints last after the crash's input, listed.
     """
 
     crash: str
@@ -42,10 +48,54 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shows: tuple[str, ...]
 
 
+class Same(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A crash group with a cause that has its issue already: a comment there names the group, and nothing is filed."""
+
+    crash: str
+    cause: str
+    test: str
+    shows: tuple[str, ...]
+
+
+class Unseen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A crash group that can't be reproduced: the test that tried passes, and nothing is patched or filed."""
+
+    crash: str
+    test: str
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a finished run leaves in the world: what the checks hold it against.
+
+    `comments` is how many the issues have together; `corrected` names the crash groups whose first patch did not pass
+    its test.
+    """
+
+    fixes: tuple[Fix, ...]
+    same: tuple[Same, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    corrected: tuple[str, ...] = ()
+    comments: int = 0
+
+    @property
+    def tests(self) -> set[str]:
+        """The test files that are to be written."""
+        groups: tuple[Fix | Same | Unseen, ...] = (*self.fixes, *self.same, *self.unseen)
+        return {group.test for group in groups}
+
+
+class Shorten(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a summary is due: after a reply whose input was longer than `tokens`; the last `keep` messages stay."""
+
+    tokens: int
+    keep: int
+
+
 class _Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    task: str
     instructions: str
+    tools: tuple[str, ...]
     expected: Expected
+    shorten: Shorten | None = None
 
 
 class Crash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,17 +112,23 @@ class Crash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task:
-    """One task by its name. Raises `NoSuchTask`, which names those there are."""
+    """One task by its name. Raises `NoSuchTask`, which names those there are.
+
+    `text` is what its runs are started with: the name. `tools` are the names of those that the model is given.
+    """
 
     def __init__(self, name: str) -> None:
         if name not in names():
             raise NoSuchTask(name, names())
-        self.name = name
+        self.name = self.text = name
         self.folder = _DATA / name
         card = msgspec.json.decode((self.folder / "task.json").read_bytes(), type=_Card)
-        self.text = f"{name}: {card.task}"
         self.instructions = card.instructions
+        self.tools = card.tools
         self.expected = card.expected
+        self.context: runner.Policy | None = (
+            runner.SummariseAfter(card.shorten.tokens, keep=card.shorten.keep) if card.shorten is not None else None
+        )
         self.original = self.folder / "workspace"
         self.recording = self.folder / "recording.jsonl"
 

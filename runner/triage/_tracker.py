@@ -6,6 +6,8 @@ POST /issues {cause, title, body}   201 filed · 200 the same request under the 
 GET /issues?key=K                   issues that came under K · 503 when its manners say that the lookup is down
 GET /issues?text=T                  issues that contain T; without either, all
 GET /issues/{number}                one issue · 404
+POST /issues/{number}/comments {text}  as filing; 404 when there is no such issue
+GET /issues/{number}/comments?key=K    comments that came under K, or 503 as above; without it, all
 GET /health                         {"token"}: which process this is
 
 What is in flight is known to the process alone: it does not survive a restart, as in the services this one stands for.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,10 +26,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runner.triage._manners import Manners
-from runner.triage._tracker_store import Draft, Issue, KeyMismatch, Store
+from runner.triage._tracker_store import Comment, Draft, Issue, KeyMismatch, NoSuchIssue, Remark, Store
 
 _MAX_BODY = 1 << 20
 _Answer = Callable[[Request], Awaitable[Response]]
+_Asked = TypeVar("_Asked", Draft, Remark)
+_Make = Callable[[_Asked, str | None, float], tuple[Issue | Comment, bool]]
 
 
 class Idle:
@@ -64,6 +69,8 @@ class Tracker(Starlette):
             Route("/issues", self._counted(self._file), methods=["POST"]),
             Route("/issues", self._counted(self._find)),
             Route("/issues/{number:int}", self._counted(self._show)),
+            Route("/issues/{number:int}/comments", self._counted(self._comment), methods=["POST"]),
+            Route("/issues/{number:int}/comments", self._counted(self._comments)),
         ]
         super().__init__(routes=routes)
 
@@ -78,35 +85,44 @@ class Tracker(Starlette):
         return _json(200, {"token": self._token})
 
     async def _file(self, request: Request) -> Response:
+        return await self._once(request, Draft, self._store.file)
+
+    async def _comment(self, request: Request) -> Response:
+        number: int = request.path_params["number"]
+        return await self._once(request, Remark, lambda *asked: self._store.comment(number, *asked))
+
+    async def _once(self, request: Request, kind: type[_Asked], make: _Make[_Asked]) -> Response:
+        """Do what a request asks, under its key."""
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > _MAX_BODY:
                 return _json(413, {"error": f"a request has at most {_MAX_BODY} bytes"})
         try:
-            draft = msgspec.json.decode(body, type=Draft)
+            asked = msgspec.json.decode(body, type=kind)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            return _json(400, {"error": f"not a request to file an issue: {error}"})
+            return _json(400, {"error": f"not such a request: {error}"})
         manners, key = self._manners(), request.headers.get("idempotency-key")
         if key is None or manners.ignore_keys:
-            return await self._filed(draft, key, manners)
+            return await self._made(lambda: make(asked, key, 0.0), manners)
         if key in self._in_flight:
             return _json(409, {"error": "a request under this key is in flight"}, {"retry-after": "1"})
         self._in_flight.add(key)
         try:
-            return await self._filed(draft, key, manners)
+            return await self._made(lambda: make(asked, key, manners.key_ttl), manners)
         finally:
             self._in_flight.discard(key)
 
-    async def _filed(self, draft: Draft, key: str | None, manners: Manners) -> Response:
-        ttl = 0.0 if manners.ignore_keys else manners.key_ttl
+    async def _made(self, make: Callable[[], tuple[Issue | Comment, bool]], manners: Manners) -> Response:
         try:
-            issue, new = self._store.file(draft, key, ttl)
+            made, new = make()
+        except NoSuchIssue as error:
+            return _json(404, {"error": f"there is no issue {error}"})
         except KeyMismatch:
             return _json(422, {"error": "this key came with another request"})
         if manners.delay:
             await asyncio.sleep(manners.delay)
-        return _json(201 if new else 200, issue)
+        return _json(201 if new else 200, made)
 
     async def _find(self, request: Request) -> Response:
         key = request.query_params.get("key")
@@ -115,6 +131,12 @@ class Tracker(Starlette):
         if self._manners().lookup_down:
             return _json(503, {"error": "the lookup is down"})
         return _issues(self._store.by_key(key))
+
+    async def _comments(self, request: Request) -> Response:
+        key = request.query_params.get("key")
+        if key is not None and self._manners().lookup_down:
+            return _json(503, {"error": "the lookup is down"})
+        return _json(200, {"comments": self._store.comments_on(request.path_params["number"], key)})
 
     async def _show(self, request: Request) -> Response:
         number: int = request.path_params["number"]

@@ -1,6 +1,6 @@
-"""The tracker's memory: issues and the keys they came under, in one SQLite file.
+"""The tracker's memory: issues, their comments, and the keys they came under, in one SQLite file.
 
-A key and its issue are written in one transaction. Two would leave a moment in which a crash makes the issue without
+A key and what it made are written in one transaction. Two would leave a moment in which a crash makes the issue without
 its key: the repeat of that request would then file it twice, and no agent could do anything about it.
 """
 
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,10 @@ CREATE TABLE IF NOT EXISTS issue (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     key TEXT, cause TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL, created TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS issue_by_key ON issue (key);
+CREATE TABLE IF NOT EXISTS comment (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    issue INTEGER NOT NULL REFERENCES issue (id), key TEXT, text TEXT NOT NULL, created TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS comment_by_key ON comment (key);
 CREATE TABLE IF NOT EXISTS remembered (
     key TEXT PRIMARY KEY, digest TEXT NOT NULL, issue INTEGER NOT NULL REFERENCES issue (id), since REAL NOT NULL);
 """
@@ -35,9 +40,11 @@ class Draft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     body: str
 
-    def digest(self) -> str:
-        """What makes two requests the same one."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+class Remark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a request asks to note on an issue."""
+
+    text: str
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -51,12 +58,30 @@ class Issue(msgspec.Struct, frozen=True):
     created: str
 
 
+class Comment(msgspec.Struct, frozen=True):
+    """A row of table `comment`; `issue` is the number of the one it is about, the rest as in `Issue`."""
+
+    id: int
+    issue: int
+    key: str | None
+    text: str
+    created: str
+
+
 class KeyMismatch(Exception):
     """The key was used before, for another request."""
 
 
+class NoSuchIssue(Exception):
+    """There is no issue with that number."""
+
+
 class Store:
-    """The file, opened for one process. `clock` tells the time in UTC; keys age by it."""
+    """The file, opened for one process. `clock` tells the time in UTC; keys age by it.
+
+    In `file` and `comment`, a key that was used for the same request within `ttl` seconds makes nothing new; None
+    means: do not look for a repeat. They raise `KeyMismatch` when that key came with another request.
+    """
 
     def __init__(self, file: Path, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -68,62 +93,82 @@ class Store:
         self._db.executescript(_TABLES)
 
     def file(self, draft: Draft, key: str | None, ttl: float) -> tuple[Issue, bool]:
-        """The issue for this request, and whether it is new.
+        """The issue for this request, and whether it is new."""
+        with self._transaction() as now:
+            digest = hashlib.sha256(msgspec.json.encode(draft)).hexdigest()
+            first = self._first(key, digest, now.timestamp() - ttl)
+            if first is not None and (issue := self.by_id(first)) is not None:
+                return issue, False
+            values = (key, draft.cause, draft.title, draft.body, _text(now))
+            number = self._insert("issue (key, cause, title, body, created) VALUES (?, ?, ?, ?, ?)", *values)
+            self._remember(key, digest, number, now)
+            return Issue(number, *values), True
 
-        Under a key that was used for the same request within `ttl` seconds it is the first one's issue. `key` None
-        means: do not look for a repeat. Raises `KeyMismatch` when that key came with another request.
-        """
-        now = self._clock()
+    def comment(self, issue: int, remark: Remark, key: str | None, ttl: float) -> tuple[Comment, bool]:
+        """The comment for this request, and whether it is new. Raises `NoSuchIssue`."""
+        with self._transaction() as now:
+            digest = hashlib.sha256(msgspec.json.encode([issue, remark])).hexdigest()
+            if self.by_id(issue) is None:
+                raise NoSuchIssue(issue)
+            if self._first(key, digest, now.timestamp() - ttl) is not None:
+                return self.comments_on(issue, key)[-1], False
+            values = (issue, key, remark.text, _text(now))
+            number = self._insert("comment (issue, key, text, created) VALUES (?, ?, ?, ?)", *values)
+            self._remember(key, digest, issue, now)
+            return Comment(number, *values), True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[datetime]:
+        """All that is written in the block, or nothing; yields the time."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            issue = self._first(draft, key, now.timestamp() - ttl) if key is not None else None
-            new = issue is None
-            if issue is None:
-                issue = self._insert(draft, key, now)
+            yield self._clock()
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
-        return issue, new
 
-    def _first(self, draft: Draft, key: str, since: float) -> Issue | None:
-        """What this key came to before; None if it is new, or forgotten."""
+    def _first(self, key: str | None, digest: str, since: float) -> int | None:
+        """The number of the issue that this key came to before; None if it is new, or forgotten."""
         query = "SELECT digest, issue FROM remembered WHERE key = ? AND since > ?"
         row: tuple[str, int] | None = self._db.execute(query, (key, since)).fetchone()
-        if row is not None and row[0] != draft.digest():
+        if row is not None and row[0] != digest:
             raise KeyMismatch(key)
-        return self.by_id(row[1]) if row is not None else None
+        return row[1] if row is not None else None
 
-    def _insert(self, draft: Draft, key: str | None, now: datetime) -> Issue:
-        created = now.astimezone(UTC).isoformat(timespec="milliseconds")
-        values = (key, draft.cause, draft.title, draft.body, created)
-        number = self._db.execute(
-            "INSERT INTO issue (key, cause, title, body, created) VALUES (?, ?, ?, ?, ?)", values
-        ).lastrowid
+    def _insert(self, row: str, *values: object) -> int:
+        return self._db.execute(f"INSERT INTO {row}", values).lastrowid or 0
+
+    def _remember(self, key: str | None, digest: str, issue: int, now: datetime) -> None:
         if key is not None:
             self._db.execute(
                 "INSERT OR REPLACE INTO remembered (key, digest, issue, since) VALUES (?, ?, ?, ?)",
-                (key, draft.digest(), number, now.timestamp()),
+                (key, digest, issue, now.timestamp()),
             )
-        return Issue(number or 0, *values)
 
     def by_id(self, number: int) -> Issue | None:
         """The issue with this number."""
-        return next(iter(self._select("WHERE id = ?", number)), None)
+        return next(iter(self._issues("WHERE id = ?", number)), None)
 
     def by_key(self, key: str) -> list[Issue]:
         """The issues that came under this key, however long ago."""
-        return self._select("WHERE key = ?", key)
+        return self._issues("WHERE key = ?", key)
 
     def search(self, text: str) -> list[Issue]:
         """The issues that contain `text` in cause, title or body, whatever its case; all of them for an empty one."""
         needle = text.casefold()
-        return [i for i in self._select("") if needle in f"{i.cause}\n{i.title}\n{i.body}".casefold()]
+        return [i for i in self._issues("") if needle in f"{i.cause}\n{i.title}\n{i.body}".casefold()]
 
-    def _select(self, where: str, *values: object) -> list[Issue]:
+    def _issues(self, where: str, *values: object) -> list[Issue]:
         query = f"SELECT id, key, cause, title, body, created FROM issue {where} ORDER BY id"  # noqa: S608 (`where` is a literal above)
         return [Issue(*row) for row in self._db.execute(query, values)]
+
+    def comments_on(self, issue: int, key: str | None = None) -> list[Comment]:
+        """The comments on an issue, all or those that came under a key."""
+        where, values = ("", ()) if key is None else (" AND key = ?", (key,))
+        query = f"SELECT id, issue, key, text, created FROM comment WHERE issue = ?{where} ORDER BY id"  # noqa: S608 (`where` is a literal above)
+        return [Comment(*row) for row in self._db.execute(query, (issue, *values))]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -131,14 +176,28 @@ class Store:
 
 
 def issues(file: Path) -> list[Issue]:
-    """All issues in a tracker's file, for those who look at the world from outside; none if it was never used.
+    """All issues in a tracker's file, for those who look at the world from outside; none if it was never used."""
+    return [Issue(*row) for row in _rows(file, "issue", "id, key, cause, title, body, created")]
 
-    Opened for writing, though nothing is written: the journal that a killed tracker leaves behind is rolled back by
-    its next reader.
+
+def comments(file: Path) -> list[Comment]:
+    """All comments in a tracker's file, as `issues`."""
+    return [Comment(*row) for row in _rows(file, "comment", "id, issue, key, text, created")]
+
+
+def _rows(file: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of a table, if it is there.
+
+    Opened for writing, though nothing is written: the journal that a killed tracker leaves behind is rolled back by its
+    next reader.
     """
     if not file.exists():
         return []
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY)) as db:
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'issue'").fetchone():
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
             return []
-        return [Issue(*row) for row in db.execute("SELECT id, key, cause, title, body, created FROM issue ORDER BY id")]
+        return db.execute(f"SELECT {columns} FROM {table} ORDER BY id").fetchall()  # noqa: S608 (literals above)
+
+
+def _text(now: datetime) -> str:
+    return now.astimezone(UTC).isoformat(timespec="milliseconds")

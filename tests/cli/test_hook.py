@@ -128,9 +128,10 @@ def test_a_signal_ends_the_hook_and_leaves_the_question_open(runs: Path, tmp_pat
     words = ("run", "pay", str(Agent("paying")), "--on-question", hook)
     with scenes.live(runs, tmp_path, *words) as (running, _):
         running.send_signal(signal.SIGTERM)
-        out, _ = running.communicate(timeout=8)
+        out, err = running.communicate(timeout=8)
         assert running.returncode == 3
     assert "waits for a person" in out
+    assert err.splitlines()[-1].endswith("paused")
     assert _answer(runs) is None
 
 

@@ -39,6 +39,17 @@ def test_a_question_shows_the_raw_arguments_and_carries_their_digest() -> None:
     assert question.digest == replay.digest(raw.encode())
 
 
+def test_a_yes_that_only_todays_code_wants_is_asked_for_before_its_call_runs() -> None:
+    """The reply began under code that wanted none; the call has not run, so there is still time to ask."""
+    story = Story(tools.agent(tools.make("first", "reads"), tools.make("last", "once")))
+    story.reply(("first", A), ("last", A), ("last", B))
+    story.die(agent=tools.agent(tools.make("first", "reads"), tools.make("last", "once", approval=True)))
+    story.go()
+    assert questions(story.ran(call="1.0")) == ["1.1-approve"]
+    assert marked(story.answer("1.1-approve", "approve")) == ["1.1"]
+    assert questions(story.ran(call="1.1")) == ["1.2-approve"]
+
+
 def test_a_predicate_that_raises_means_ask() -> None:
     """Whoever wrote it did not think of these arguments: a person should."""
     story = Story(tools.agent())

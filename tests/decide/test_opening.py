@@ -53,6 +53,20 @@ def test_a_pause_waits_until_there_is_a_new_answer_for_every_question() -> None:
     assert not _opening.waits(story.agent, story.state)
 
 
+def test_a_run_that_parks_thirty_times_for_a_person_never_reaches_its_limit_of_resumes() -> None:
+    """Answers are progress that a person made (hazard 36)."""
+    story = Story(tools.agent(limits=Limits(resumes=1)))
+    story.die()
+    story.reply(*[("send", A)] * 30)
+    for asked in story.state.waiting:
+        story.write(replay.QuestionAnswered(id=asked.id, answer="approve", who="ann", digest=asked.digest))
+        (opening,) = story.die()
+        assert isinstance(opening, replay.RunResumed)
+        assert not opening.counted
+    assert story.state.resumes == 1
+    assert isinstance(story.die()[-1], RunStopped)
+
+
 def test_approve_off_does_not_wake_a_run_that_waits_for_the_ladder() -> None:
     """It never answers what really happened (spec row 25)."""
     story = Story(tools.agent())

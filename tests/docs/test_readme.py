@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
 import subprocess
 import sys
@@ -45,6 +47,41 @@ def test_the_example_runs_as_it_stands_and_is_carried_on_by_another_process(tmp_
     assert again.answer == "Invoice i-7 is paid."
 
 
+def _first_agent() -> tuple[str, list[str]]:
+    section = README[README.index("## Your first durable agent") :]
+    blocks = re.findall(r"^```(?:python|sh)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    return blocks[0], blocks[1].splitlines()
+
+
+def test_the_first_agent_takes_forty_lines_at_most() -> None:
+    """Somebody who has never seen refold types it in."""
+    code, commands = _first_agent()
+    assert len([line for line in (*code.splitlines(), *commands) if line.strip()]) <= 40
+
+
+def test_the_first_agent_is_killed_and_resumed_as_the_readme_says(tmp_path: Path) -> None:
+    """Every command as it stands there, one after another."""
+    code, commands = _first_agent()
+    (tmp_path / "post.py").write_text(code, encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = [
+        subprocess.run(
+            ["bash", "-c", f"exec env {command}"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for command in commands
+    ]
+    assert [each.returncode for each in done] == [-9, 0, 0, 0], [each.stderr for each in done]
+    assert " tools " in done[1].stdout
+    assert done[2].stdout.endswith("  done\n")
+    assert "Ada has her letter." in done[2].stderr
+    assert len(done[3].stdout.split()) == 1
+
+
 def test_the_sixteen_checks_are_listed_in_their_order() -> None:
     """A reader can tell what 16/16 means."""
     listed = re.findall(r"^\d+\. `([a-z-]+)` \(the (world|log)\): (.+)$", README, re.MULTILINE)
@@ -75,5 +112,5 @@ def test_every_public_name_has_a_docstring(package: object) -> None:
     """What is promised stands where an editor shows it."""
     for name in package.__all__:  # type: ignore[attr-defined] # each package has one
         thing = getattr(package, name)
-        if isinstance(thing, type) or callable(thing):
+        if inspect.isclass(thing) or inspect.isroutine(thing):
             assert thing.__doc__, name

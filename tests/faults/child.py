@@ -1,4 +1,4 @@
-"""A process that makes a run on a real disk, saves, and says what was acknowledged: `python -m tests.faults.child RUNS`.
+"""A process that makes a run on a real disk, saves, and says what it was told: `python -m tests.faults.child RUNS`.
 
 It prints the number of each line as soon as its save returned, in one write, so that what it printed is what an effect
 could have been started on. What refused it goes to stderr by its type's name; anything but a `LogError` is a traceback.

@@ -163,13 +163,13 @@ class _Parked:
 def _hook(begun: str, what: str, lasts: float) -> runner.OnQuestion:
     """Somebody who thinks about every question for so many seconds."""
 
-    async def hook(_question: runner.Question) -> None:
-        Path(begun).touch()
-        await asyncio.sleep(lasts)
-
     def blocking(_question: runner.Question) -> None:
         Path(begun).touch()
-        time.sleep(lasts)
+        time.sleep(lasts if what == "blocking hook" else 0)
+
+    async def hook(question: runner.Question) -> None:
+        blocking(question)
+        await asyncio.sleep(lasts)
 
     return blocking if what == "blocking hook" else hook
 

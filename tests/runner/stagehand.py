@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
 SCENES = ("tests.runner.scenes", "tests.runner.scenes_deaths", "tests.runner.scenes_disk")
 
 
@@ -92,7 +92,7 @@ class Stagehand:
         return Playing(self._say(scene=scene, given=plain, output=str(output)), output)
 
     def end(self, playing: Playing) -> Ended:
-        """Wait for a scene's end; one that does not end within 20 s is killed, which fails whoever asked."""
+        """Wait for a scene's end; one that does not end within a minute is killed, which fails whoever asked."""
         status = self._say(wait=playing.pid)
         return Ended(status, playing.output.read_text())
 

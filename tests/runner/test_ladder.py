@@ -58,6 +58,7 @@ def test_unsure_asks_a_person(runs: Path) -> None:
     once = Once(1, runner.Unsure("two of that name"))
     (question,) = stage.asked(stage.start(ACT, once.tool, runs=runs))
     assert (question.kind, question.arguments, once.looks) == ("settle", '{"x": 1}', 1)
+    assert question.why == "the service can't say whether it happened: two of that name"
 
 
 def test_a_lookup_that_raises_is_asked_again_twice(runs: Path) -> None:

@@ -1,7 +1,7 @@
-"""Writes a task's recording afresh, with the replies it holds; run as `python tests/triage/rerecord.py`.
+"""Writes the tasks' recordings afresh, with the replies they hold; run as `python tests/triage/rerecord.py`.
 
 The digests in a recording name the instructions, the tools and the conversation. When one of these is changed on
-purpose the recording no longer answers it, and this runs the job again with the same replies to write down what they
+purpose the recording no longer answers it, and this runs the jobs again with the same replies to write down what they
 answer now.
 """
 
@@ -18,15 +18,27 @@ import runner
 from runner import triage
 
 
-async def rerecord(task: str, into: Path) -> None:
-    """Run the job of `task` with its recorded replies and write the recording to `into`."""
-    replies = runner.Recorded(triage.Task(task).recording).replies
-    model = runner.Recorder(runner.ScriptedModel(list(replies.values())), into)
-    with tempfile.TemporaryDirectory() as scratch:
-        job = triage.Job.of(task, f"{scratch}/runs", approve="off")
-        result = await job.run(model=model)
-        if not isinstance(result, runner.Finished):
-            sys.exit(f"{result.run} did not finish")
+class Again:
+    """A model that gives a recording's replies in their places, whatever it is asked there."""
+
+    name = "recorded"
+
+    def __init__(self, recording: Path) -> None:
+        self._recorded = runner.Recorded(recording)
+
+    def bound(self, request: runner.Request) -> runner.Bound:
+        """The recording's."""
+        return self._recorded.bound(request)
+
+    async def ask(self, request: runner.Request) -> runner.Reply:
+        """The reply of this turn and purpose."""
+        return self._recorded.replies[request.turn, request.purpose]
+
+
+def recorder(task: str, into: Path) -> runner.Recorder:
+    """A model that gives the recorded replies of `task` and writes its recording afresh, to `into`."""
+    into.write_bytes(b"")
+    return runner.Recorder(Again(triage.Task(task).recording), into)
 
 
 def main() -> None:
@@ -35,8 +47,10 @@ def main() -> None:
         recording = triage.Task(task).recording
         with tempfile.TemporaryDirectory() as scratch:
             fresh = Path(scratch, "recording.jsonl")
-            fresh.touch()
-            asyncio.run(rerecord(task, fresh))
+            job = triage.Job.of(task, f"{scratch}/runs", approve="off")
+            result = asyncio.run(job.run(model=recorder(task, fresh)))
+            if not isinstance(result, runner.Finished):
+                sys.exit(f"{result.run} did not finish")
             recording.write_bytes(fresh.read_bytes())
 
 

@@ -199,10 +199,8 @@ def test_a_refusal_of_the_second_request_does_not_speak_for_the_first(runs: Path
 
     def body() -> Any:
         with httpx.Client(base_url=service.url, **PLAIN) as client:
-            with runner.web.sending():
-                runner.web.result(client.post("/first"))
-            with runner.web.sending():
-                return runner.web.result(client.post("/second"))
+            runner.web.result(client.post("/first"))
+            return runner.web.result(client.post("/second"))
 
     with wire.service(_by_path({"/first": 200, "/second": 400})) as service:
         assert did(runs, tool(body, "once"))[0] == "unknown"

@@ -1,0 +1,65 @@
+"""What a log folds to: from the newest snapshot that still counts, else from the first line.
+
+A snapshot counts when this version of the fold made it and its bytes are a state of that very line. Whatever else is
+there is passed over, because the log alone is the truth (spec row 14). The loop makes one when the lines since the last
+weigh as much as it does, and at least a mebibyte: then all snapshots of a run together cost a constant factor of its
+log.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import eventlog
+import replay
+from replay import NEW, State
+from runner import _log
+
+LEAST = 1 << 20
+"""Bytes of lines below which a snapshot saves nobody any time."""
+
+
+class Accept:
+    """Takes a snapshot that this version of the fold made; `state` is then what it holds."""
+
+    def __init__(self) -> None:
+        self.state = NEW
+
+    def __call__(self, snapshot: eventlog.Snapshot) -> bool:
+        """Whether a fold may go on from here."""
+        state = replay.restore(snapshot.state) if snapshot.version == replay.FOLD_VERSION else None
+        if state is None or state.seq != snapshot.seq:
+            return False
+        self.state = state
+        return True
+
+
+def opened(runs: Path, run: str, *, force: bool = False) -> tuple[eventlog.Log, State]:
+    """A run open for writing, and its state. Raises what `eventlog.open` raises, and `replay.ReplayError`."""
+    accept = Accept()
+    log = eventlog.open(runs, run, accept=accept, force=force)
+    try:
+        state = replay.load(log.lines, accept.state if log.snapshot is not None else NEW)
+    except BaseException:
+        log.close()
+        raise
+    _say(run, log.findings)
+    return log, state
+
+
+def read(runs: Path, run: str) -> State:
+    """The state of a run, read without a lock. Raises what `eventlog.read` raises, and `replay.ReplayError`."""
+    accept = Accept()
+    reading = eventlog.read(runs, run, accept=accept)
+    return replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW)
+
+
+def is_due(log: eventlog.Log) -> bool:
+    """Whether the lines since the last snapshot weigh enough for the next one."""
+    last = log.snapshot.size if log.snapshot is not None else 0
+    return log.bytes_since_snapshot >= max(last, LEAST)
+
+
+def _say(run: str, findings: list[str]) -> None:
+    for finding in findings:
+        _log.logger(run=run).warning("a snapshot was passed over", finding=finding)

@@ -1,0 +1,139 @@
+"""A nursery of writers: forks one after another, and kills each, or watches it: `python -m tests.faults.nursery ...`.
+
+A fork costs a millisecond where an interpreter costs two hundred, so a thousand deaths are affordable. It has to be a
+process of its own: one without threads, which a test's process is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import eventlog
+from tests.faults import child
+
+LIVES = 40
+"""Lives of one run; the next run begins small again."""
+LONGEST = 0.012
+"""Seconds that a writer lives at most before it is killed: about three openings."""
+
+
+def opened(runs: Path, run: str) -> eventlog.Log:
+    """Open a run, or make it."""
+    try:
+        return eventlog.open(runs, run)
+    except eventlog.NoSuchRun:
+        return eventlog.create(runs, run, at=child.AT, events=[b'{"type":"opened"}'])
+
+
+def writer(runs: Path, run: str, told: int) -> None:
+    """Save for ever, telling each acknowledged line's number through a pipe."""
+    log = opened(runs, run)
+    os.write(told, b"%d\n" % log.seq)
+    while True:
+        seq = log.seq + 1
+        log.append(child.AT, [child.event(seq, seq * 37 % 900)])
+        os.write(told, b"%d\n" % seq)
+
+
+def killed(runs: Path, run: str, seconds: float) -> int:
+    """Let a writer live for so long; give the last line that it told of, -1 if none."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reads)
+        try:
+            writer(runs, run, writes)
+        finally:
+            os._exit(1)  # a writer never ends by itself: whoever waits for it sees that it was not killed
+    os.close(writes)
+    time.sleep(seconds)  # the moment of death is what is drawn
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    with os.fdopen(reads, "rb") as told:
+        numbers = told.read().split()
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        sys.exit(f"a writer ended by itself, after telling of {numbers[-1:]}")
+    return int(numbers[-1]) if numbers else -1
+
+
+def deaths(runs: Path, cycles: int, seed: int) -> dict[str, int]:
+    """Kill writers, each going on where the last one died, and look at the disk after every death."""
+    rng = random.Random(seed)
+    found = {"cycles": cycles, "told": 0, "lines": 0, "torn": 0, "wrong": 0}
+    last = -1
+    for cycle in range(cycles):
+        run = f"r-{cycle // LIVES}"
+        last = max(killed(runs, run, rng.random() * LONGEST), -1 if cycle % LIVES == 0 else last)
+        try:
+            reading = eventlog.read(runs, run)
+        except eventlog.NoSuchRun:
+            found["wrong"] += last >= 0
+            continue
+        texts = [bytes(line.events[0]) for line in reading.lines if line.seq > 1]
+        expected = [child.event(seq, seq * 37 % 900) for seq in range(2, len(texts) + 2)]
+        found["wrong"] += len(reading.lines) - 1 < last or texts != expected
+        found["torn"] += reading.torn is not None
+        if cycle % LIVES == LIVES - 1 or cycle == cycles - 1:
+            found["told"] += last + 1
+            found["lines"] += len(reading.lines)
+    return found
+
+
+def lively(runs: Path) -> None:
+    """Open, save, close or forget to, again and again, in run after run, for ever."""
+    number = 0
+    while True:
+        run = f"w-{number // LIVES}"
+        log = opened(runs, run)
+        for size in (20, 700, 20, 5000):
+            log.append(child.AT, [child.event(log.seq + 1, size)])
+        (log.close, log.abandon)[number % 2]()
+        number += 1
+
+
+def watched(runs: Path, looks: int) -> dict[str, int]:
+    """Verify the newest run of a lively writer so many times, as fast as it goes."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            lively(runs)
+        finally:
+            os._exit(1)
+    found = {"looks": 0, "alarms": 0, "lines": 0}
+    try:
+        deadline = time.monotonic() + 60
+        while found["looks"] < looks and time.monotonic() < deadline:
+            for run in eventlog.runs(runs)[:1]:
+                verdict = eventlog.verify(runs, run)
+                found["looks"] += 1
+                found["alarms"] += not verdict.ok
+                found["lines"] = max(found["lines"], verdict.seq + 1)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        sys.exit("the writer ended by itself")
+    return found
+
+
+def main() -> None:
+    """Kill or watch, and print the figures as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--deaths", type=int)
+    parser.add_argument("--looks", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    found = deaths(given.runs, given.deaths, given.seed) if given.deaths else watched(given.runs, given.looks)
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

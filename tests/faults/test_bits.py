@@ -1,0 +1,145 @@
+"""One bit flipped, or the end cut off, in a log of 40 lines: loud with the head, and without it all but a few flips.
+
+Everything is counted: `make test-full` takes every bit of every byte and every length, `make test` a seeded sample.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import eventlog
+from runner.crashtest import Image, Machine, Process
+from tests.powerloss.figures import FIGURES
+from tests.powerloss.story import AT, OPENING, RUN, RUNS
+
+LINES = 40
+BEHIND = 5
+"""How many lines an older head is behind."""
+HEADS = ("present", "older", "missing")
+SAMPLE = 1200
+
+
+@dataclass
+class Log:
+    """A log on a simulated disk, to be harmed in memory and read as often as needed. `ends` are where lines end."""
+
+    machine: Machine
+    content: bytes
+    ends: list[int]
+    head_end: int
+
+    def harmed(self, content: bytes | bytearray) -> eventlog.Reading:
+        """Read the log as if its segment held other bytes."""
+        self.machine.files[self.machine.find(RUNS / RUN / "seg-000001.jsonl")].data[:] = content
+        return eventlog.scan(RUNS, RUN, disk=Process(self.machine))
+
+    def flipped(self, bit: int) -> eventlog.Reading:
+        """Read the log with one bit flipped."""
+        changed = bytearray(self.content)
+        changed[bit // 8] ^= 1 << bit % 8
+        return self.harmed(changed)
+
+
+def closed_log(head: str) -> Log:
+    """Make a log of 40 lines, properly closed, with its head as it is, as it was five saves ago, or without it."""
+    machine = Machine()
+    disk = Process(machine)
+    older = b""
+    with eventlog.create(RUNS, RUN, at=AT, events=[OPENING], disk=disk) as log:
+        for number in range(2, LINES):
+            log.append(AT, [b'{"n":%d}' % number])
+            if number == LINES - 1 - BEHIND:
+                older = bytes(machine.files[machine.find(RUNS / RUN / "head")].data)
+    if head == "older":
+        machine.files[machine.find(RUNS / RUN / "head")].data[:] = older
+    elif head == "missing":
+        machine.unlink(RUNS / RUN / "head")
+    content = bytes(machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")].data)
+    ends = [at + 1 for at, byte in enumerate(content) if byte == ord("\n")]
+    claimed = {"present": len(ends), "older": len(ends) - BEHIND, "missing": 0}[head]
+    return Log(machine, content, ends, ends[claimed - 1] if claimed else 0)
+
+
+def silent_flips(log: Log, bits: Iterable[int]) -> list[int]:
+    """Give the bits whose flip no reader calls damage; a reader that does keeps the lines before it, and only those."""
+    silent = []
+    for bit in bits:
+        reading = log.flipped(bit)
+        whole = sum(end <= bit // 8 for end in log.ends)
+        assert len(reading.lines) == whole
+        if reading.damage is None:
+            silent.append(bit)
+        elif reading.damage.file == "seg-000001.jsonl" and reading.damage.offset > bit // 8:
+            pytest.fail(f"the flip of bit {bit} was found behind its place, at byte {reading.damage.offset}")
+    return silent
+
+
+def newline_bits(log: Log) -> list[int]:
+    """Give the eight bits of the last line's newline: without it the line looks like a save that never finished."""
+    return list(range((len(log.content) - 1) * 8, len(log.content) * 8))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_bit_flipped(head: str) -> None:
+    """Hazards 6, 7: a sample of all bits, and all of the last line's end, where the few silent ones are."""
+    log = closed_log(head)
+    rng = random.Random(head)  # noqa: S311 - it picks examples; it protects nothing
+    last = range((len(log.content) - 12) * 8, len(log.content) * 8)
+    bits = sorted({*rng.sample(range(len(log.content) * 8), SAMPLE), *last})
+    assert silent_flips(log, bits) == ([] if head == "present" else newline_bits(log))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("head", HEADS)
+def test_every_bit_flipped(head: str, record_property: Callable[[str, object], None]) -> None:
+    """Hazards 6, 7: 0 silent with the head; without it, or with an older one, the eight bits of the last newline."""
+    log = closed_log(head)
+    silent = silent_flips(log, range(len(log.content) * 8))
+    record_property(FIGURES, f"{len(log.content) * 8} bits, {len(silent)} silent")
+    assert silent == ([] if head == "present" else newline_bits(log))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_length(head: str) -> None:
+    """Hazard 1: a log cut short of its head's claim is damaged; behind the claim, a cut looks like a save cut off.
+
+    What is left of the head's promise is exact: with the head as it should be no cut is silent, without it every cut is
+    that leaves the header whole, because a shorter log is what an earlier moment looked like.
+    """
+    log = closed_log(head)
+    for length in range(len(log.content)):
+        reading = log.harmed(log.content[:length])
+        whole = sum(end <= length for end in log.ends)
+        assert len(reading.lines) == whole
+        assert (reading.damage is None) == (length >= max(log.head_end, log.ends[0])), length
+        if reading.damage is None:
+            assert (reading.torn is not None) == (length not in log.ends)
+
+
+def test_damage_touches_nothing_on_disk() -> None:
+    """An opener that meets a flipped bit leaves every byte as it was, the lock file's too."""
+    log = closed_log("present")
+    for bit in random.Random(0).sample(range(len(log.content) * 8), 40):
+        log.flipped(bit)
+        before = {number: bytes(file.data) for number, file in log.machine.files.items()}
+        with pytest.raises(eventlog.LogDamaged):
+            eventlog.open(RUNS, RUN, disk=Process(log.machine))
+        assert {number: bytes(file.data) for number, file in log.machine.files.items()} == before
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_real_disk_agrees(head: str, tmp_path: Path) -> None:
+    """What is read from memory here is what a reader of the same bytes in a real directory says."""
+    log = closed_log(head)
+    for bit in random.Random(1).sample(range(len(log.content) * 8), 20):
+        simulated = log.flipped(bit)
+        place = tmp_path / str(bit)
+        files = {number: bytes(file.data) for number, file in log.machine.files.items()}
+        Image(log.machine.directories, files).write_to(place)
+        real = eventlog.scan(place / "runs", RUN)
+        assert (real.lines, real.torn, str(real.damage)) == (simulated.lines, simulated.torn, str(simulated.damage))
