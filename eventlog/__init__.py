@@ -4,8 +4,10 @@
         log.append(now, [b'{"type":"noted"}'])          # durable when it returns
     for line in eventlog.read("runs", "triage-1").lines: ...
 
-Either reading or appending. `read` and `scan` take no lock and create nothing; `create` and `open` give a `Log`,
-the only writer of its run until it is closed or its process dies. What every error means is in `errors`.
+Either reading or appending. `read`, `scan` and `verify` take no lock and create nothing; `create` and `open` give a
+`Log`, the only writer of its run until it is closed or its process dies. `Log.compact` keeps what a caller made of the
+lines as a snapshot, and `accept=` lets `open` and `read` begin behind one. `salvage` copies what is good of a damaged
+run. What every error means is in `errors`.
 
 The format, exactly enough for a reader in another language
 -----------------------------------------------------------
@@ -16,10 +18,11 @@ digit first, no dot last, and no device's name (`con`, `nul`, `com1` ...) before
 - `head`: a witness of the last acknowledged line;
 - `lock`: locked by the writer with flock(2); JSON in it names the holder, for people only;
 - `torn-<segment>-<sha256>`: bytes of unfinished saves, cut off by a later writer, named by their digest;
-- `snap-<seq>.json`: caches, never needed; `.tmp-*`: disposable at any time. Other files are not ours.
+- `snap-<seq>.json`: snapshots, never needed to read the lines; `.tmp-*`: disposable at any time. Other files are not
+  ours.
 
 A line is one save. It ends in a newline and holds no other newline and no NUL, is UTF-8, at most 16 MiB, and is
-JSON with exactly these fields, in this order, without spaces between them:
+JSON (without half of a surrogate pair) with exactly these fields, in this order, without spaces between them:
 
     {"seq":41,"life":2,"at":"2026-11-29T15:14:58.123456Z","prev":"<32 hex>","events":[{...},...],"sum":"<32 hex>"}
 
@@ -28,10 +31,11 @@ JSON with exactly these fields, in this order, without spaces between them:
 - `sum` is the first 16 bytes, in lower-case hex, of SHA-256 over every byte of the line before `,"sum":`. `prev` is
   the `sum` of the line before, through all segments; 32 zeros in line 0.
 - `events` is a list of JSON objects, which mean nothing here. The first line of a segment has, in the place of
-  `events`, `"header":{"format":1,"run":...,"nonce":...,"segment":...,"storage":{...},"parent":...}`: the run id, a
-  random value of the run (the same in each of its segments), the segment's number, what the log stood on when it
-  was created, and for a fork its parent's run, seq and sum (else null). A header may have further fields, to be
-  ignored. Another `format` is a newer log, not damage.
+  `events`, `"header":{"format":1,"run":...,"nonce":...,"segment":...,"storage":{...},"parent":...,"salvaged":...}`:
+  the run id, a random value of the run (the same in each of its segments), the segment's number, what the log stood
+  on when it was created, for a fork or a salvaged run its parent's run, seq and sum (else null), and for a salvaged
+  run what is missing (else null, or left out). A header may have further fields, to be ignored. Another `format` is
+  a newer log, not damage.
 
 A segment gets its name when its header is durable. Every segment but the last ends at its last newline. The last
 may end in NULs: the writer lays zeros ahead (64 KiB at a time), syncs them and overwrites them, so that a save
@@ -46,11 +50,20 @@ nothing. `check` is made like a line's `sum`, over every byte before `,"check":`
 close. A head that is not exactly this counts as missing. It is written after each save without a sync, so after a
 power cut it is older than the log; it is never newer.
 
+A snapshot is JSON with these fields, then a newline:
+
+    {"run":"...","seq":41,"sum":"<32 hex>","version":1,"state":...,"check":"<32 hex>"}
+
+`seq` and `sum` are those of the last line that `state` was made of, `seq` is also in the file's name, and `check` is
+made like a head's. One that is not exactly this, or is of another run, counts as missing. What `state` and `version`
+mean is the caller's business. A snapshot is written when its line is durable, behind a new segment's beginning.
+
 How to read. Take lines from the first segment on while each is exactly a line and follows the one before it. Then
 look at what is left of the last segment, trailing NULs dropped; the first of these that holds is the answer:
 
 - the head names a later line than the last, or another line than the log holds: damaged;
 - the head is closed and is not about the last line, or anything is left behind that: damaged;
+- a snapshot names a later line than the last, or another sum than the log holds at its line: damaged;
 - nothing is left: the log is whole;
 - the bytes up to the next newline, or to the end, hold a NUL or lack the newline, and no line that is good by
   itself, and no other whole line (no NUL in it, beginning like a line), lies behind them: torn, a save that never
@@ -63,7 +76,7 @@ someone who kept a later `sum` elsewhere: whoever can write the file can also wr
 
 What is assumed of a disk: a sync that returned keeps its promise; a sector being written may be lost or torn off,
 its neighbours are not garbled. What a writer does in which order, and why, stands at the top of `_log`, `_open`,
-`_create`, `_ahead`, `_head` and `_lock`.
+`_create`, `_ahead`, `_roll`, `_snapshot`, `_head` and `_lock`.
 """
 
 from __future__ import annotations
@@ -78,6 +91,7 @@ from eventlog._log import Log
 from eventlog._names import check_id
 from eventlog._open import open_log as open
 from eventlog._runs import runs
+from eventlog._salvage import salvage
 from eventlog._scan import Reading, read, scan
 from eventlog._snapshot import Snapshot
 from eventlog._verify import Verdict, verify
@@ -139,6 +153,7 @@ __all__ = [
     "open",
     "read",
     "runs",
+    "salvage",
     "scan",
     "verify",
 ]

@@ -26,7 +26,7 @@ from eventlog._words import writing
 from eventlog.errors import NotARunsDirectory, RunExists
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
 FIRST_LIFE: Final = 1
@@ -50,20 +50,36 @@ def create(
     `DiskFailed` (spec 12, 13, 18).
     """
     check_id(run)
-    runs = Path(runs)
     at = in_utc(run, at)
+
+    def beginning(storage: Storage) -> tuple[list[Line], list[bytes]]:
+        return _beginning(run, at, Header(FORMAT, run, disk.random(16), 1, storage, parent), events)
+
+    return founded(Path(runs), run, beginning, FIRST_LIFE, force=force, disk=disk)
+
+
+def founded(
+    runs: Path,
+    run: str,
+    beginning: Callable[[Storage], tuple[list[Line], list[bytes]]],
+    life: int,
+    *,
+    force: bool,
+    disk: Disk,
+) -> Log:
+    """Make a run of the lines that `beginning` gives for what it stands on, and of their bytes; open it as `life`."""
     with writing(run, runs), contextlib.ExitStack() as undo:
         storage = look(disk, runs, force=force)
         if not _made(disk, runs) and storage.survives == "power loss":
             storage = Storage(storage.kind, "killed process", "the file system refuses to sync directories")
-        lines, content = _beginning(run, at, Header(FORMAT, run, disk.random(16), 1, storage, parent), events)
+        lines, content = beginning(storage)
         directory = _claimed(disk, runs, run)
         lock = take(disk, directory, run)
         undo.callback(lock.release)
         if _is_run(disk, directory):
             raise RunExists(run, str(runs))
         sweep(disk, directory)
-        segment = afresh(disk, directory, 1, [content], run)
+        segment = afresh(disk, directory, 1, content, run)
         undo.callback(segment.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)
@@ -71,18 +87,17 @@ def create(
         witness = renewed(disk, directory, Head(last.seq, last.sum, 1, segment.end, closed=False))
         undo.callback(witness.release)
         disk.sync_dir(directory)
-        log = Log(run, directory, lines, FIRST_LIFE, lock=lock, segment=segment, witness=witness, disk=disk)
+        log = Log(run, directory, lines, life, lock=lock, segment=segment, witness=witness, disk=disk)
         undo.pop_all()
     return log
 
 
-def _beginning(run: str, at: datetime, header: Header, events: Sequence[bytes]) -> tuple[list[Line], bytes]:
-    content = build(0, FIRST_LIFE, at, NO_SUM, header)
-    lines = [parse(content)]
+def _beginning(run: str, at: datetime, header: Header, events: Sequence[bytes]) -> tuple[list[Line], list[bytes]]:
+    content = [build(0, FIRST_LIFE, at, NO_SUM, header)]
+    lines = [parse(content[0])]
     if events:
-        opening = build(1, FIRST_LIFE, at, lines[0].sum, events)
-        lines.append(checked(run, opening, events))
-        content += opening
+        content.append(build(1, FIRST_LIFE, at, lines[0].sum, events))
+        lines.append(checked(run, content[1], events))
     return lines, content
 
 

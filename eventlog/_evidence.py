@@ -30,7 +30,7 @@ _BEGINS = re.compile(rb'\{"seq":')
 
 @dataclass(slots=True)
 class Part:
-    """One segment: how many good lines from which on, where they end, where its last byte other than NUL ends, its size.
+    """One segment: how many good lines from which on, where they end, where its last byte but NULs ends, and its size.
 
     `why` says why what follows the good lines is damage, "" when it is nothing or `torn`.
     """

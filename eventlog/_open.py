@@ -145,4 +145,5 @@ def _copied(disk: Disk, path: Path, start: int, end: int) -> Iterator[bytes]:
             start += len(piece)
             yield piece
     finally:
-        disk.close(fd)
+        with contextlib.suppress(OSError):  # it was only read; and an abandoned generator could tell nobody
+            disk.close(fd)

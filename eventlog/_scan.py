@@ -123,7 +123,7 @@ def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], boo
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
     strangers = sorted(name for name in names if not is_ours(name))
     refused: list[str] = []
-    if accept is not None and (begin := _since.find(disk, directory, run, names, numbers, head, accept, refused)):
+    if accept is not None and (begin := _since.find(disk, directory, run, names, numbers, accept, refused)):
         snapshot = begin.snapshot
         reading = Reading(run, head=head, strangers=strangers, snapshot=snapshot, findings=refused)
         _read(disk, directory, reading, numbers, begin.chain, begin.segment)
@@ -214,8 +214,8 @@ def _against_snapshots(
 def _confirmed(reading: Reading, head: Head) -> bool:
     """Whether the log holds the very line the head names, at the place it names."""
     first = reading.lines[0].seq
-    if head.seq < first:  # the last line that an accepted snapshot stands for: where it lies was not read
-        return reading.snapshot is not None and (head.seq, head.sum) == (reading.snapshot.seq, reading.snapshot.sum)
+    if reading.snapshot is not None and head.seq < first:  # what the snapshot stands for was not read, but for one sum
+        return head.seq < reading.snapshot.seq or head.sum == reading.snapshot.sum
     if reading.lines[head.seq - first].sum != head.sum:
         return False
     for segment in reading.segments:

@@ -117,6 +117,15 @@ def count_good(disk: Disk, fd: int) -> int:
     return sum(_is_good(piece) for piece in _pieces(disk, fd, 0, disk.fstat(fd).st_size))
 
 
+def good_lines(disk: Disk, fd: int, start: int) -> Iterator[Line]:
+    """Give the lines of a file from a byte on that are good by themselves, whatever they follow."""
+    for piece in _pieces(disk, fd, start, disk.fstat(fd).st_size):
+        try:
+            yield parse(piece.data[piece.data.rfind(b"\0") + 1 :])
+        except (Bad, Newer):
+            continue
+
+
 def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
     """Read on behind `found.end` as far as lines are good; tell whether there were any."""
     before = found.end

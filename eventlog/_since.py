@@ -1,8 +1,8 @@
 """Where a reading may begin: behind the newest snapshot that the log confirms and that its reader accepts.
 
 A snapshot is confirmed by the segment that was begun behind it: its header carries the number after the snapshot's and
-the snapshot's sum. What lies before is then not read; the head must not be about it, because nothing could be compared.
-Where anything is unclear the answer is None, and the log is read from its first line, which finds out.
+the snapshot's sum. What lies before is then not read, and a head that is about it is not held against it: `verify` does
+that. Where anything is unclear the answer is None, and the log is read from its first line, which finds out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from eventlog._disk import Disk
-    from eventlog._head import Head
     from eventlog._line import Line
     from eventlog._snapshot import Snapshot
 
@@ -42,7 +41,6 @@ def find(
     run: str,
     names: Sequence[str],
     numbers: Sequence[int],
-    head: Head | None,
     accept: Callable[[Snapshot], bool],
     findings: list[str],
 ) -> Begin | None:
@@ -50,8 +48,6 @@ def find(
     if list(numbers) != list(range(1, len(numbers) + 1)):
         return None
     for snapshot in _snapshot.valid(disk, directory, run, names, findings):
-        if head is not None and head.seq < snapshot.seq:
-            return None
         segment = _begun_behind(disk, directory, numbers, snapshot)
         if segment is None:
             return None

@@ -82,6 +82,8 @@ def decode(data: bytes) -> Snapshot | None:
     if not data.endswith(_end(digest(memoryview(data)[:-_TAIL]))):
         return None
     try:
+        if not data.isascii():
+            data.decode()
         shape = _decoder.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None

@@ -91,7 +91,7 @@ def judge(path: str, mounts: list[Mount]) -> Storage:
     if best is None:
         return Storage("unknown", "killed process", "the table of mounts does not name it")
     if best.kind in _NETWORK:
-        return Storage(best.kind, "killed process", "a network file system")
+        return Storage(best.kind, "killed process", "a network file system, accepted by force")
     if lost := sorted(best.options & _LOSES_SYNCS):
         return Storage(best.kind, "killed process", f"mounted with {', '.join(lost)}")
     if best.kind not in _DURABLE:

@@ -45,7 +45,7 @@ def signature(name: str, function: Callable[..., object], call_type: type) -> Si
     """
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except Exception as error:  # resolving a hint runs the user's own names and attributes
         raise BadTool(name, f"a type hint can't be resolved ({error})") from error
     call: str | None = None
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []

@@ -68,7 +68,8 @@ def sent(state: State) -> tuple[Message, ...]:
     """The messages of the next ask: all of them, or the task with its summary and what came since."""
     if state.summary is None:
         return state.messages[:]
-    return (_short(state.task, state.summary), *state.messages[state.summary.upto :])
+    rest = state.messages[state.summary.upto :]
+    return (_short("" if Said(state.task) in rest else state.task, state.summary), *rest)
 
 
 def summarised(state: State, upto: int) -> tuple[Message, ...]:
@@ -79,4 +80,4 @@ def summarised(state: State, upto: int) -> tuple[Message, ...]:
 
 
 def _short(task: str, summary: Summary) -> Said:
-    return Said(f"{task}\n\nWhat happened before, in short:\n{summary.text}")
+    return Said(f"{task}\n\nWhat happened before, in short:\n{summary.text}".lstrip())

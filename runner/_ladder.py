@@ -83,11 +83,15 @@ def intent(tool: Tool, call: CallState) -> str | None:
 
 
 def remembered(tool: Tool, attempts: Sequence[Attempt], now: datetime) -> bool:
-    """Whether the service still knows the key, and will until another attempt has ended (spec row 20)."""
+    """Whether the service still knows the key, and will until another attempt has ended and landed (spec row 20).
+
+    An attempt that timed out may still be on its way for as long as the tool's lookup declares.
+    """
     first = attempts[0]
     if first.remembers is None or any(a.expired for a in attempts):
         return False
-    return now + timedelta(seconds=tool.timeout) <= first.marked + timedelta(seconds=first.remembers)
+    under_way = tool.timeout + (tool.lands_within if tool.find is not None else 0.0)
+    return now + timedelta(seconds=under_way) <= first.marked + timedelta(seconds=first.remembers)
 
 
 def harmless(tool: Tool, call: CallState, now: datetime) -> bool:

@@ -134,7 +134,8 @@ class Life:
             if self._files:  # lines of files that the state does not hold yet
                 return state
             try:
-                self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq)
+                if self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq) is None:
+                    return state
             except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
                 self._not_before = self.log.bytes_since_snapshot + _folded.LEAST
                 _log.logger(run=self.log.run).warning("the log was not compacted", error=str(error))

@@ -13,10 +13,12 @@ import click
 from runner._cli import _errors, _logging, _out, _siblings
 from runner._cli._answer import approve, refuse, settle, stop
 from runner._cli._cat import cat
+from runner._cli._compact import compact
 from runner._cli._ls import ls
 from runner._cli._mcp import mcp
 from runner._cli._resume import resume
 from runner._cli._run import run
+from runner._cli._salvage import salvage
 from runner._cli._show import show
 from runner._cli._tracker import tracker
 from runner._cli._triage import triage
@@ -76,5 +78,8 @@ def main(*, verbose: bool) -> None:
     """
 
 
-for command in (triage, tracker, run, resume, stop, approve, refuse, settle, ls, show, cat, verify, mcp):
+for command in (
+    *(triage, tracker, run, resume, stop, approve, refuse, settle),
+    *(ls, show, cat, verify, salvage, compact, mcp),
+):
     main.add_command(command)

@@ -26,13 +26,13 @@ def resume_all(agent: runner.Agent, runs: Path, *, accepts: str | None, command:
     for place, entry in enumerate(entries, start=1):
         if entry.problem is not None:
             say(entry.problem)
-            had.add(status(entry.problem))
+            had.add(_grave(entry.problem))
             continue
         try:
             result = _one(agent, runs, entry.run, accepts, command)
         except Exception as error:  # noqa: BLE001 (an agent's own errors too: said, and the next run gets its turn)
             say(error)
-            had.add(status(error))
+            had.add(_grave(error))
             _out.out(f"{entry.run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
             if isinstance(error, runner.Interrupted):  # somebody wants this process to end
                 _out.err(f"refold: not resumed: {', '.join(left.run for left in entries[place:]) or 'no other run'}")
@@ -44,6 +44,11 @@ def resume_all(agent: runner.Agent, runs: Path, *, accepts: str | None, command:
         else:
             _out.out(f"{entry.run}  waits for a person: {', '.join(question.id for question in result.questions)}")
     return next(worst for worst in WORST_FIRST if worst in had)
+
+
+def _grave(error: Exception) -> Status:
+    """The status of one run's error; what would be a mistake of the command line is here a run that failed."""
+    return found if (found := status(error)) in WORST_FIRST else Status.FAILED
 
 
 def _one(agent: runner.Agent, runs: Path, run: str, accepts: str | None, command: str | None) -> _carry.Result:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import eventlog
-import runner
+import replay
 from runner._cli import _options, _out
 from runner._cli._errors import Status, leave, say
 
@@ -31,7 +31,7 @@ def verify(run: str, runs: Path, *, expect: str | None, as_json: bool) -> None:
     if not verdict.ok:
         leave(Status.DAMAGED)
     try:
-        runner.read(run, runs)
+        replay.load(eventlog.read(runs, run).lines)  # from the first line on, whatever a snapshot says
     except Exception as error:  # noqa: BLE001 (good lines whose events make no history: said like any error)
         say(error)
         leave(Status.DAMAGED)
@@ -48,6 +48,9 @@ def _page(verdict: eventlog.Verdict) -> Iterator[_out.Row]:
             part.file,
             f"lines {part.first} to {part.last} good, {part.bytes:,} bytes, then {part.zeros:,} zeros",
         )
+    for snapshot in verdict.snapshots:
+        if not snapshot.why:
+            yield snapshot.file, f"of line {snapshot.seq}, version {snapshot.version}, {snapshot.size:,} bytes"
     yield "lives", str(verdict.lives)
     yield "head", {"open": "open: a writer is at work, or died", "closed": "closed", "missing": "missing"}[verdict.head]
     if verdict.storage is not None:

@@ -6,7 +6,8 @@
 - `isError` is a result: the tool ran and says that it went wrong. It goes to the model as one.
 - An answer that never came is unknown, and so is every protocol error that a tool may have raised after it acted
   (spec row 22). Certain to have done nothing are: a request that was never handed over, one whose connection was
-  refused, an ended session, and the two errors that the protocol has for requests it did not look at.
+  refused, one that HTTP turned away (a login, a rate, a session that is over), and the two errors that the protocol
+  has for requests nobody looked at.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import mcp
 from pydantic import ValidationError
 
 from runner import Call, NeedsPerson, ToolFailed, Unknown
-from runner.mcp import _content
+from runner.mcp import _content, _http
 from runner.mcp._asking import Asking
 from runner.mcp._link import Link
 from runner.mcp._terms import Terms
@@ -32,7 +34,7 @@ MOST_LEGS = 10
 BETWEEN = 0.25
 """Seconds before a leg that a server asked for without asking anything."""
 SOON = 1.0
-HEADER_MISMATCH, UNSUPPORTED_VERSION, INVALID_REQUEST = -32020, -32022, -32600
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 
 async def attempt(link: Link, tool: str, terms: Terms, call: Call, asking: Asking, progress: Progress | None) -> Any:
@@ -92,20 +94,23 @@ async def _sent(
         return await link.call(params, progress)
     except mcp.MCPError as error:
         said = f"the server answered with error {error.code}: {error.message}"
+        refused, again = _nothing(link, terms, error.code, key(call, leg))
+        again = again or (not refused and call.acts and await link.never_sent(key(call, leg), call.n))
         if error.code == HEADER_MISMATCH:
-            await link.relist()
-        refused = error.code in terms.refused
-        again = error.code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or _session_over(error)
-        nothing = refused or again or (call.acts and await link.never_sent(key(call, leg), call.n))
-        if _session_over(error):
+            with suppress(mcp.MCPError):
+                await link.relist()
+        elif again:
             await link.close()
-        if call.acts and (leg > 0 or not nothing):
+        if call.acts and (leg > 0 or not (refused or again)):
             raise Unknown(said) from error
         raise ToolFailed(said, None if refused else SOON) from error
     except ValidationError as error:
         raise Unknown(f"the server's answer does not follow the protocol: {error}") from error
 
 
-def _session_over(error: mcp.MCPError) -> bool:
-    """A server that forgot the session answers 404 before it looks at the request; the SDK words it like this."""
-    return error.code == INVALID_REQUEST and error.message == "Session terminated"
+def _nothing(link: Link, terms: Terms, code: int, leg: str) -> tuple[bool, bool]:
+    """Whether the server refused this leg before it looked into it, for good or for now."""
+    status = link.statuses.get(leg)
+    refused = code in terms.refused or status in _http.REFUSED
+    session_over = status == _http.NO_SESSION and not link.modern
+    return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in _http.WAIT or session_over

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import mcp
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from runner import RunError
@@ -40,14 +41,26 @@ class ServerDown(RunError):
 
 
 class Link:
-    """A connection that is open, or was. `listed` are the server's tools by name."""
+    """A connection that is open, or was. `listed` are the server's tools by name.
 
-    def __init__(self, name: str, transport: AbstractAsyncContextManager[Any], elicit: Elicit, mode: str) -> None:
+    `statuses` are what HTTP said to legs of calls, by their keys, where that is known. `modern`: whether it speaks a
+    protocol without sessions.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        transport: Callable[[dict[str, int]], AbstractAsyncContextManager[Any]],
+        elicit: Elicit,
+        mode: str,
+    ) -> None:
         self.loop = asyncio.get_running_loop()
+        self.statuses: dict[str, int] = {}
+        self.modern = False
         self.listed: dict[str, mcp.Tool] = {}
         self._name = name
         self._bye = asyncio.Event()
-        self._wire = Wire(transport, self._bye.set)
+        self._wire = Wire(transport(self.statuses), self._bye.set)
         self._elicit = elicit
         self._mode = mode
         self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
@@ -80,6 +93,7 @@ class Link:
         try:
             async with mcp.Client(self._wire, mode=self._mode, cache=None, elicitation_callback=self._asked) as client:
                 self.listed = {tool.name: tool for tool in await _listed(client)}
+                self.modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
                 self._ready.set_result(client)
                 await self._bye.wait()
         except (Exception, asyncio.CancelledError) as error:

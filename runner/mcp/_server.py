@@ -13,11 +13,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import mcp
-from mcp.client.streamable_http import streamable_http_client
 
 import runner
 from runner import Call, ToolFailed
-from runner.mcp import _content, _leg, _terms
+from runner.mcp import _content, _http, _leg, _terms
 from runner.mcp._asking import Asking
 from runner.mcp._leg import SOON, Progress
 from runner.mcp._link import Link, ServerDown
@@ -153,13 +152,13 @@ class Server:
             self._opening = (loop, asyncio.Lock())
         async with self._opening[1]:
             if self._link is None or not self._link.alive:
-                self._link = Link(self._name, self._transport(), self._elicited, self._mode)
+                self._link = Link(self._name, self._transport, self._elicited, self._mode)
                 await self._link.open(self._connect)
             return self._link
 
-    def _transport(self) -> Transport:
+    def _transport(self, statuses: dict[str, int]) -> Transport:
         if isinstance(self._where, str):
-            return streamable_http_client(self._where)
+            return _http.transport(self._where, statuses)
         if isinstance(self._where, mcp.StdioServerParameters):
             return mcp.stdio_client(self._where)
         return self._where()

@@ -18,26 +18,28 @@ from runner.errors import BadAgent
 from runner.models._errors import NotInstalled
 from runner.models._prices import Price
 
-VENDORS = {
+_VENDORS = {
     "anthropic": ("runner.models.anthropic", "Anthropic"),
     "openai": ("runner.models.openai", "Responses"),
     "chat": ("runner.models.openai", "Chat"),
 }
-"""What `named` knows: by `chat` any server that speaks Chat Completions, its address in `OPENAI_BASE_URL`."""
 
 
 def named(name: str, **options: Any) -> Model:
     """The model that `VENDOR:NAME` names; the options are those of its class.
 
+    VENDOR is `anthropic`, `openai` (Responses), or `chat`: any server that speaks Chat Completions, its address in
+    `OPENAI_BASE_URL`.
+
     Raises `runner.BadAgent` for another vendor or no name, and `NotInstalled` without the vendor's extra.
     """
     vendor, _, model = name.partition(":")
-    if vendor not in VENDORS or not model:
-        message = f"{name!r} names no model: write VENDOR:NAME, where VENDOR is one of {', '.join(sorted(VENDORS))}"
+    if vendor not in _VENDORS or not model:
+        message = f"{name!r} names no model: write VENDOR:NAME, where VENDOR is one of {', '.join(sorted(_VENDORS))}"
         raise BadAgent(message)
-    module, kind = VENDORS[vendor]
+    module, kind = _VENDORS[vendor]
     made: Model = getattr(importlib.import_module(module), kind)(model, **options)
     return made
 
 
-__all__ = ["VENDORS", "NotInstalled", "Price", "named"]
+__all__ = ["NotInstalled", "Price", "named"]

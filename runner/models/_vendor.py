@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from replay import Bound, Reply, ToolCall, Usage
 from runner._model import Request
-from runner.errors import BadAgent, ModelError
+from runner.errors import BadAgent
 from runner.models import _errors, _json, _prices
 from runner.models._prices import Price
 from runner.models._wire import Wire
@@ -158,6 +158,3 @@ def refused(calls: Sequence[ToolCall], stop: str) -> tuple[ToolCall, ...]:
 def texts(parts: Iterable[object]) -> str:
     """Pieces of text as one."""
     return "".join(part for part in parts if isinstance(part, str))
-
-
-__all__ = ["MAX_TOKENS", "Assembly", "ModelError", "OnText", "Parsed", "Vendor", "count", "refused", "texts"]

@@ -2,6 +2,9 @@
 
 The address in the world is a hint: only a tracker that answers with the token written beside it is the one. Starting
 one too many is harmless, because the lock lets one of them live.
+
+The client's library is imported when the tracker is first talked to: it takes as long as all the rest, and a life that
+dies over the code never needs it.
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import httpx
 import msgspec
 
 from runner.triage._tracker_process import Address
 from runner.triage.errors import TrackerDown
+
+if TYPE_CHECKING:
+    import httpx
 
 _LOOKS = 60
 _BETWEEN = 0.05
@@ -54,6 +60,8 @@ async def _first_answer(world: Path) -> Address | None:
 
 async def answering(world: Path) -> Address | None:
     """The address of the tracker that answers for this world now, or None."""
+    import httpx  # noqa: PLC0415 (late: see above)
+
     with suppress(OSError, msgspec.MsgspecError, httpx.HTTPError, ValueError):
         address = msgspec.json.decode((world / "tracker.address").read_bytes(), type=Address)
         async with client(address.url, timeout=2.0) as http:
@@ -69,6 +77,8 @@ def client(address: str, *, timeout: float) -> httpx.AsyncClient:
     It never goes through a proxy, and brings no certificates: reading them takes longer than a request, and this is
     plain HTTP.
     """
+    import httpx  # noqa: PLC0415 (late: see above)
+
     bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return httpx.AsyncClient(base_url=address, timeout=timeout, trust_env=False, verify=bare)
 

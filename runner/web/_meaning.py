@@ -110,7 +110,6 @@ class sending:  # noqa: N801 (used like a function: `with sending():`)
             return
         if name == "HTTPStatusError":  # `raise_for_status()` said no more than the status
             result(error.response)  # type: ignore[attr-defined] # this class has it
-            return
         request = _request(error)
         said = f"{name}: {error}" if str(error) else name
         if acts and (before or _may_have_acted(name, request)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
-from eventlog import _ahead, _head, _open, _whole
+from eventlog import _ahead, _head, _open, _snapshot, _whole
 from runner import crashtest
 from tests.powerloss.story import RUN, RUNS
 
@@ -107,7 +107,7 @@ class RetriedSync(crashtest.Passing):
 
 
 class CutNotSynced(crashtest.Passing):
-    """A segment is cut to its last newline, and the cut is not synced before the head says closed."""
+    """A segment is cut to its last newline, and the cut is not synced before the head says closed, or a roll goes on."""
 
     def sync(self, fd: int) -> None:
         """Leave segments out: only their cut is synced so; a file that is written whole has another name then."""
@@ -171,6 +171,21 @@ class NoNameSync(crashtest.Passing):
     def sync_dir(self, path: Path) -> bool:
         """Leave the sync out that follows a segment's rename."""
         return (self._renamed and path.name == RUN) or self.inner.sync_dir(path)
+
+
+class NoRollSync(crashtest.Passing):
+    """The name of a later segment is not synced before a line is written into it."""
+
+    _rolled = False
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Rename, and notice a segment that is not the first."""
+        super().rename(source, target)
+        self._rolled = is_segment(target.name) and target.name != "seg-000001.jsonl"
+
+    def sync_dir(self, path: Path) -> bool:
+        """Leave out the sync that follows."""
+        return self._rolled or self.inner.sync_dir(path)
 
 
 def claims_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -245,6 +260,16 @@ def unsynced_evidence(patch: pytest.MonkeyPatch) -> None:
         return put(_NoSync(disk), directory, name, pieces)
 
     patch.setattr(_open, "put", unsynced)
+
+
+def unsynced_snapshot(patch: pytest.MonkeyPatch) -> None:
+    """Have a snapshot get its name before it is durable."""
+    put = _whole.put
+
+    def unsynced(disk: eventlog.Disk, directory: Path, name: str, pieces: Iterable[bytes | memoryview]) -> int:
+        return put(_NoSync(disk), directory, name, pieces)
+
+    patch.setattr(_snapshot, "put", unsynced)
 
 
 def no_guard(patch: pytest.MonkeyPatch) -> None:

@@ -56,12 +56,11 @@ def a_full_disk_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]
         yield
 
 
-SWEEPS: tuple[Sweep, ...] = (
-    a_power_cut,
-    a_death_and_then_a_power_cut,
-    a_failed_sync_and_then_a_power_cut,
-    a_full_disk_and_then_a_power_cut,
-)
+def a_roll_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
+    """Roll and make snapshots; the power goes at any moment of it."""
+    for steps in (("create", "two", "roll", "one"), ("create", "one", "snapshot", "one")):
+        power(tally, steps, "posix", limit=LIMIT, wrap=wrap)
+        yield
 
 
 def first_violation(sweep: Sweep, wrap: Wrap = plain, tally: Tally | None = None) -> str:

@@ -38,6 +38,7 @@ def later(disk: eventlog.Disk) -> eventlog.Disk:
 
 POWER, DEATH = by(sweeps.a_power_cut), by(sweeps.a_death_and_then_a_power_cut)
 FAILED, FULL = by(sweeps.a_failed_sync_and_then_a_power_cut), by(sweeps.a_full_disk_and_then_a_power_cut)
+ROLL = by(sweeps.a_roll_and_then_a_power_cut)
 LOST, DAMAGE = "an effect was started on line", "false damage"
 
 ROWS = (
@@ -60,6 +61,14 @@ ROWS = (
     Row("evidence is kept", DEATH, "evidence", patch=removed.no_evidence),
     Row("evidence is durable before the cut", DEATH, "evidence", patch=removed.unsynced_evidence),
     Row("the cut is synced before the head says closed", POWER, "the log is not closed", removed.CutNotSynced),
+    Row(
+        "the cut is synced before the next segment has a name",
+        ROLL,
+        "behind the end of a sealed segment",
+        removed.CutNotSynced,
+    ),
+    Row("the next segment's name is durable before a line is in it", ROLL, LOST, removed.NoRollSync),
+    Row("a snapshot is durable before it has its name", ROLL, "snapshot", patch=removed.unsynced_snapshot),
     Row("a rollback is synced", FULL, "torn bytes, and no save was in flight", removed.RollbackNotSynced),
     Row("zeros are synced before a line is written over them", POWER, DAMAGE, removed.ZerosNotSynced),
     Row("the lock is taken", writers.a_second_opener, "a second process opened", removed.NoLock),
@@ -79,7 +88,7 @@ def test_without_it_something_goes_red(row: Row, monkeypatch: pytest.MonkeyPatch
     assert row.says in row.noticed_by(row.wrap)
 
 
-@pytest.mark.parametrize("noticed_by", dict.fromkeys(row.noticed_by for row in ROWS), ids=range(6))
+@pytest.mark.parametrize("noticed_by", dict.fromkeys(row.noticed_by for row in ROWS), ids=range(7))
 def test_with_everything_in_place_nothing_is_red(noticed_by: Callable[[Wrap], str]) -> None:
     """The control: what notices the missing safeguards has nothing to say about the log as it is."""
     assert noticed_by(plain) == ""

@@ -127,7 +127,7 @@ def test_a_signal_ends_the_hook_and_leaves_the_question_open(runs: Path, tmp_pat
     hook = _hook(tmp_path, f"{child} Path({str(meeting / 'began')!r}).touch(); time.sleep(60)")
     words = ("run", "pay", str(Agent("paying")), "--on-question", hook)
     with scenes.live(runs, tmp_path, *words) as (running, _):
-        running.send_signal(signal.SIGTERM)
+        running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=8)
         assert running.returncode == 3
     assert "waits for a person" in out

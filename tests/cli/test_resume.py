@@ -104,7 +104,7 @@ def test_what_can_not_be_meant_is_a_usage_error(refold: Refold, words: list[str]
 def test_a_signal_parks_the_run_and_the_sentence_says_how_to_go_on(refold: Refold, runs: Path, tmp_path: Path) -> None:
     """The call in flight may end: its result is kept and the run stops before the next step."""
     with scenes.live(runs, tmp_path) as (child, place):
-        child.send_signal(signal.SIGTERM)
+        child.send_signal(signal.SIGINT)
         scenes.notice(child)
         (place / "go").touch()
         _, err = child.communicate(timeout=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,9 @@ def test_every_interrupted_run_of_the_agent_is_carried_on_and_no_other(refold: R
 def test_a_run_that_a_signal_parked_is_interrupted_and_one_at_its_limit_is_not(
     refold: Refold, runs: Path, tmp_path: Path
 ) -> None:
-    """A deploy ends processes by SIGTERM: those runs are what the command is for."""
+    """A deploy ends processes by a signal: those runs are what the command is for."""
     with scenes.live(runs, tmp_path) as (child, place):
-        child.terminate()
+        child.send_signal(signal.SIGINT)
         scenes.notice(child)
         (place / "go").touch()
         child.communicate(timeout=20)
@@ -111,7 +112,7 @@ def test_a_signal_parks_the_run_at_work_and_no_other_is_begun(refold: Refold, ru
         (place / "began").unlink()
     second, first = (row["run"] for row in refold("ls", "--json").json)
     with scenes.live(runs, tmp_path, "resume", "--all", str(Agent("meeting"))) as (child, place):
-        child.terminate()
+        child.send_signal(signal.SIGINT)
         scenes.notice(child)
         (place / "go").touch()
         out, err = child.communicate(timeout=20)
@@ -119,3 +120,19 @@ def test_a_signal_parks_the_run_at_work_and_no_other_is_begun(refold: Refold, ru
     assert out == f"{second}  stopped or failed\n"
     assert f"not resumed: {first}\n" in err
     assert (runner.read(second, runs).resumes, runner.read(first, runs).resumes) == (1, 0)
+
+
+@pytest.mark.parametrize(("error", "status"), [(runner.BadAgent("why"), 1), (ZeroDivisionError("why"), 1)])
+def test_an_error_of_the_agents_own_is_a_failure_and_never_nothing(
+    refold: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    """Whatever it would be elsewhere, here a run did not go on."""
+
+    async def fail(*_: object, **__: object) -> None:
+        raise error
+
+    scenes.asking(runs)
+    monkeypatch.setattr(runner, "resume", fail)
+    said = refold("resume", "--all", Agent("paying"))
+    assert (said.status, said.out) == (status, "asking-run  stopped or failed\n")
+    assert "why" in said.err

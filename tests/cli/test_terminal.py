@@ -104,7 +104,8 @@ def test_an_approval_is_asked_with_its_exact_arguments_and_the_default_is_no(
 
 def test_sigterm_at_a_question_leaves_it_open(runs: Path, tmp_path: Path) -> None:
     """A deploy must not wait for somebody who went home, nor answer for them."""
-    with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path) as terminal:
+    unmeasured = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}  # measuring takes SIGTERM for itself
+    with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, env=unmeasured) as terminal:
         terminal.until("May it run? [y/N] ")
         terminal.child.send_signal(signal.SIGTERM)
         assert terminal.end() == 3

@@ -109,7 +109,7 @@ def test_limits_stop_it_and_the_sentence_names_the_command_that_goes_on(refold: 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["--task", "m9-nothing"], 2, f"The tasks are: {TASK}"),
+        (["--task", "m9-nothing"], 2, TASK),
         (["--die-after", "code_patsh"], 2, "code_patch"),
         (["--die-before", ""], 2, "code_patch"),
         (["--approve", "perhaps"], 2, "'perhaps' is not one of"),

@@ -145,6 +145,15 @@ def test_approve_off_says_yes_in_the_policys_name_and_never_answers_the_ladder()
     assert story.go() == []
 
 
+def test_a_yes_of_the_policys_makes_no_resume_free() -> None:
+    """A run that approves itself and dies each time must reach its limit (spec row 4)."""
+    story = Story(tools.agent(approve="off"))
+    story.reply(("send", A))
+    (opening,) = story.die()
+    assert isinstance(opening, replay.RunResumed)
+    assert opening.counted
+
+
 def test_a_run_that_waits_for_a_yes_goes_on_when_approvals_are_switched_off() -> None:
     """Today's policy counts, and its life is a counted resume: no person answered."""
     story = Story(tools.agent())

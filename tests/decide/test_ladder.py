@@ -201,6 +201,17 @@ def test_what_a_person_said_with_a_rerun_stays_until_they_say_something_else() -
         assert told() == stays
 
 
+def test_after_a_persons_rerun_the_service_is_asked_anew() -> None:
+    """What it could not say of the attempts before says nothing of the new one."""
+    story = tried(ASKED)
+    lookup(story.ended("unknown"))
+    looked(story, "unsure")
+    story.answer("1.0-settle-1", "rerun")
+    (asked,) = story.ended("unknown")
+    assert isinstance(asked, LookupAsked)
+    assert asked.n == 1
+
+
 def test_a_death_during_a_lookup_asks_the_service_again() -> None:
     """A lookup reads: it may be repeated for ever."""
     story = tried(ASKED)

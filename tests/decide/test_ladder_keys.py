@@ -35,6 +35,15 @@ def test_a_key_counts_only_while_it_outlasts_another_timeout(age: float, again: 
     assert questions(intents) == ([] if again else ["1.0-settle-1"])
 
 
+@pytest.mark.parametrize(("age", "again"), [(20, True), (21, False)])
+def test_a_key_counts_only_while_it_outlasts_what_may_land_late(age: float, again: bool) -> None:
+    """A repeat that timed out can reach the service up to `lands_within` later, and must still be recognised."""
+    kept = timedelta(seconds=60)
+    story = tried(tools.make("push", "keyed", lookup=True, timeout=10, lands_within=30, remembers=kept))
+    story.die(age)
+    assert isinstance(story.go()[-1], AttemptMarked) == again
+
+
 def test_a_key_ages_from_the_first_marker_however_often_it_was_sent() -> None:
     """A service forgets a key by its first request, not by its last."""
     story = tried(KEYED)
@@ -47,7 +56,7 @@ def test_a_key_ages_from_the_first_marker_however_often_it_was_sent() -> None:
 
 def test_a_key_that_expires_during_the_backoff_is_not_sent_again() -> None:
     """What was harmless when the wait began may not be when it ends."""
-    story = tried(tools.make("push", "keyed", lookup=True, timeout=10, remembers=timedelta(seconds=13)))
+    story = tried(tools.make("push", "keyed", lookup=True, timeout=10, remembers=timedelta(seconds=23)))
     assert isinstance(story.ended("unknown")[-1], WaitUntil)
     story.tick(4)
     assert not lookup(story.go())

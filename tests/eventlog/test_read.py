@@ -36,12 +36,14 @@ for life in itertools.count():
     with eventlog.open(sys.argv[1], "r") as log:
         for n in range(40):
             log.append(datetime.now(UTC), [b'{"n":%d,"text":"%b"}' % (n, b"x" * (n * 397 % 9000))])
+            if n in (10, 30):
+                log.compact(b'{"n":%d}' % n, 1) if life % 2 else log.roll()
     print("life", flush=True)
 """
 
 
 def test_verify_in_a_loop_on_a_log_that_is_being_written(tmp_path: Path) -> None:
-    """A writer that saves, closes and opens again without pause is never called damaged, and lines never vanish."""
+    """A writer that saves, rolls, compacts, closes and opens again is never called damaged, and lines never vanish."""
     made(tmp_path)
     writer = child(WRITE, tmp_path)
     assert writer.stdout is not None
@@ -50,6 +52,7 @@ def test_verify_in_a_loop_on_a_log_that_is_being_written(tmp_path: Path) -> None
     while time.monotonic() < end:
         verdict = eventlog.verify(tmp_path, "r")
         assert verdict.ok, verdict.findings
+        eventlog.read(tmp_path, "r", accept=lambda snapshot: snapshot.seq % 2 == 0)
         assert verdict.seq >= last
         seen, last = seen + (verdict.seq > last), verdict.seq
     writer.kill()

@@ -98,7 +98,7 @@ def test_network_file_systems_are_refused_unless_forced(tmp_path: Path, table: s
         eventlog.open(tmp_path / "runs", "r", disk=disk)
     eventlog.open(tmp_path / "runs", "r", disk=disk, force=True).close()
     verdict = eventlog.verify(tmp_path / "runs", "r")
-    assert verdict.storage == eventlog.Storage(kind, "killed process", "a network file system")
+    assert verdict.storage == eventlog.Storage(kind, "killed process", "a network file system, accepted by force")
     assert any("not surely a power cut" in finding for finding in verdict.findings)
 
 

@@ -1,4 +1,4 @@
-"""Real processes, killed at random moments or watched while they write: nothing told is lost, nothing is called damage."""
+"""Real processes, killed at random moments or watched while they write: nothing told is lost, no alarm is false."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +30,9 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
     """Somebody who plays scenes in processes that may die."""
     with Theatre(tmp_path_factory.mktemp("theatre")) as found:
         yield found
+
+
+@pytest.fixture(params=["stdio", "http"])
+def where(request: pytest.FixtureRequest, shop: Shop) -> Any:
+    """Both ways to a shop."""
+    return shop.over_stdio() if request.param == "stdio" else shop.over_http()

@@ -21,7 +21,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
 PREFIX = "dev.refold/"
@@ -173,6 +173,15 @@ async def order(cents: int, consent: Annotated[Consent, Resolve(ask)], ctx: Cont
 async def shapeless() -> CallToolResult:
     """Return something that is not one text."""
     return CallToolResult(content=[TextContent(text="one"), TextContent(text="two")])
+
+
+@server.tool()
+async def patient(legs: int, ctx: Context) -> CallToolResult | InputRequiredResult:
+    """Want to be asked again a few times before it answers, and ask nothing."""
+    before = int(ctx.request_state or 0)
+    if before < legs:
+        return InputRequiredResult(request_state=str(before + 1))
+    return CallToolResult(content=[TextContent(text=str(meta(ctx)[f"{PREFIX}idempotency-key"]))])
 
 
 @server.tool()

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import sys
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,19 +11,12 @@ import pytest
 
 import runner
 import runner.mcp
-from runner.mcp import Server, Terms, hints
+from runner.mcp import Server, Terms, _leg, hints
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
 from tests.runner import stage
-from tests.web.wire import nobody
 
 KEPT = Terms(effect="keyed", remembers=timedelta(days=1))
-
-
-@pytest.fixture(params=["stdio", "http"])
-def where(request: pytest.FixtureRequest, shop: Shop) -> Any:
-    """Both ways to a shop."""
-    return shop.over_stdio() if request.param == "stdio" else shop.over_http()
 
 
 def test_tools_keep_their_names_descriptions_and_schemas(where: Any) -> None:
@@ -38,7 +26,7 @@ def test_tools_keep_their_names_descriptions_and_schemas(where: Any) -> None:
     assert pay.description == "Pay an amount."
     assert pay.schema["required"] == ["cents"]
     assert pay.schema["properties"]["cents"]["type"] == "integer"
-    assert len(tools) == 10
+    assert len(tools) == 11
 
 
 def test_every_tool_is_once_until_somebody_says_otherwise(shop: Shop) -> None:
@@ -108,120 +96,23 @@ def test_progress_is_passed_on_with_its_call(where: Any, runs: Path) -> None:
         heard.append((call.id, done, total, message))
 
     play(Server(where, on_progress=progress), runs, one("slow"))
-    assert heard == [("1.0", 1.0, 2.0, "step 1"), ("1.0", 2.0, 2.0, "step 2")]
+    play(
+        Server(where, on_progress=lambda call, done, *_: heard.append((call.run, done, None, None))),
+        runs / "b",
+        one("slow"),
+    )
+    assert heard[2:] == [("r", 1.0, None, None), ("r", 2.0, None, None)]
+    assert heard[:2] == [("1.0", 1.0, 2.0, "step 1"), ("1.0", 2.0, 2.0, "step 2")]
 
 
-def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) -> None:
-    """Listing says so; it names the server and the reason."""
-    for where, why in (
-        (nobody(), "ConnectError"),
-        (mcp.StdioServerParameters(command=str(tmp_path / "no")), "No such"),
-    ):
-        with pytest.raises(runner.mcp.ServerDown, match=why) as down:
-            Server(where, name="the shop").tools_sync()
-        assert str(down.value).startswith("the MCP server the shop could not be reached: ")
-
-
-def test_a_server_that_never_answers_is_given_up() -> None:
-    """A program that is no MCP server must not hang the run."""
-    mute = mcp.StdioServerParameters(command=sys.executable, args=["-S", "-c", "import sys; sys.stdin.read()"])
-    with pytest.raises(runner.mcp.ServerDown, match=r"no answer within 0.2 s"):
-        Server(mute, connect=0.2).tools_sync()
-
-
-def test_a_call_to_a_server_that_went_away_between_two_calls_is_no_question(shop: Shop, runs: Path) -> None:
-    """Its connection is refused, so nothing was sent: the call has failed, and no person is asked."""
+def test_legs_without_a_question_go_on_by_themselves(shop: Shop, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each under a sub-key of its own; a server that never comes to an end leaves the call open."""
+    monkeypatch.setattr(_leg, "BETWEEN", 0)
     server = Server(shop.over_http())
-
-    async def end(turn: int) -> None:
-        if turn == 1:
-            await _killed(shop.pid)
-
-    assert stage.finished(play(server, runs, one("pay", cents=1), one("pay", cents=2), after=end)) == "done"
-    assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
-    assert stage.results(runs)["2.0"].how == "failed"
-    assert [cents for _, cents, _ in shop.payments()] == [1]
-
-
-def test_a_server_that_was_started_anew_is_connected_to_anew(shop: Shop, runs: Path) -> None:
-    """Over HTTP and over stdio alike, and the call that finds the old connection gone loses nothing."""
-
-    async def again(turn: int) -> None:
-        if turn == 1:
-            await _killed(shop.pid)
-            shop.over_http()
-
-    assert stage.finished(play(Server(shop.over_http()), runs, one("pay", cents=1), one("pay", cents=2), after=again))
-    assert [cents for _, cents, _ in shop.payments()] == [1, 2]
-    assert not [end for end in ends(runs) if end[0] == "unknown"]
-
-
-def test_a_process_that_died_between_two_calls_is_started_again(shop: Shop, runs: Path) -> None:
-    """The next call knows before it sends that the connection has ended."""
-
-    async def end(turn: int) -> None:
-        if turn == 1:
-            shop.trouble("after")
-            with suppress(Exception):
-                await server.ask("pay", {"cents": 9})
-
-    server = Server(shop.over_stdio())
-    assert stage.finished(play(server, runs, one("pay", cents=1), one("pay", cents=2), after=end)) == "done"
-    assert ends(runs) == []
-    assert [cents for _, cents, _ in shop.payments()] == [1, 9, 2]
-
-
-def test_a_call_that_takes_too_long_is_unknown(where: Any, runs: Path) -> None:
-    """The server was told to stop, and may have acted all the same."""
-    paused = play(Server(where, trust={"sleepy": Terms(timeout=0.1)}), runs, one("sleepy", seconds=30))
-    assert [question.kind for question in stage.asked(paused)] == ["settle"]
-    assert [did for did, _, _ in ends(runs)] == ["unknown"]
-
-
-@pytest.mark.parametrize("code", [-32602, -32601, -32603, -32600, -32000, -32001, 7])
-def test_a_protocol_error_is_unknown_because_a_tool_may_send_it_after_it_acted(
-    code: int, shop: Shop, runs: Path
-) -> None:
-    """The shop's moody tool does: it pays first."""
-    paused = play(Server(shop.over_http()), runs, one("moody", code=code))
-    assert [question.kind for question in stage.asked(paused)] == ["settle"]
-    assert ends(runs) == [("unknown", None, f"the server answered with error {code}: not today")]
-    assert len(shop.payments()) == 1
-
-
-def test_a_user_may_know_which_errors_come_before_a_server_acts(shop: Shop, runs: Path) -> None:
-    """Then the model reads the refusal at once."""
-    server = Server(shop.over_http(), trust={"moody": Terms(refused=[-32602])})
-    assert stage.finished(play(server, runs, one("moody", code=-32602))) == "done"
-    assert ends(runs) == [("nothing", None, "the server answered with error -32602: not today")]
-
-
-@pytest.mark.parametrize("code", [-32020, -32022])
-def test_what_the_protocol_refuses_unread_did_nothing_and_is_sent_again(code: int, shop: Shop, runs: Path) -> None:
-    """A header that does not match and a version that is not spoken: the request was not looked at."""
-    assert stage.finished(play(Server(shop.over_http()), runs, one("moody", code=code))) == "done"
-    assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
-
-
-def test_a_read_that_failed_is_tried_again(shop: Shop, runs: Path) -> None:
-    """Nothing can have acted, so there is nothing to settle."""
-    server = Server(shop.over_http(), trust="reads")
-    assert stage.finished(play(server, runs, one("moody", code=7))) == "done"
-    assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
-
-
-def test_a_lookup_asks_the_server_without_a_key(shop: Shop, runs: Path) -> None:
-    """`Server.ask` is for lookups: this one finds the payment whose answer was lost."""
-    shop.trouble("after")
-
-    async def find(call: runner.Call) -> runner.Found | runner.Missing:
-        found = await server.ask("find", {"key": call.key})
-        return runner.Found(found) if found["payment"] else runner.Missing()
-
-    server = Server(shop.over_stdio(), trust={"pay": Terms(lookup=find, lands_within=0)})
-    assert stage.finished(play(server, runs, one("pay", cents=5))) == "done"
-    assert (stage.results(runs)["1.0"].how, text(runs)) == ("found", '{"payment": 1}')
-    assert shop.seen()[1:] == [{}]
+    paused = play(server, runs, one("patient", legs=2), one("patient", legs=99))
+    assert text(runs) == runner.key("r", "1.0/2")
+    assert len(stage.asked(paused)) == 1
+    assert ends(runs) == [("unknown", None, "the server asked for more input 10 times")]
 
 
 def test_one_server_serves_one_event_loop_after_another(shop: Shop, runs: Path) -> None:
@@ -243,17 +134,5 @@ def test_a_transport_of_one_s_own_is_made_for_each_connection(shop: Shop) -> Non
         return made[-1]
 
     server = Server(transport)
-    assert [len(server.tools_sync()) for _ in range(2)] == [10, 10]
+    assert [len(server.tools_sync()) for _ in range(2)] == [11, 11]
     assert len(made) == 2
-
-
-async def _killed(pid: int) -> None:
-    """End a process that is not ours to wait for."""
-    os.kill(pid, signal.SIGKILL)
-    for _ in range(1000):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError(pid)

@@ -48,10 +48,10 @@ def contents(runs: Path) -> dict[str, bytes]:
     return {str(path.relative_to(runs)): path.read_bytes() for path in runs.rglob("*") if path.is_file()}
 
 
-def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str = "auto") -> Any:
-    """What a client hears from the command in a process of its own."""
+def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str, *, apart: bool) -> Any:
+    """What a client hears from the command in a process of its own, or from the same server in this one."""
     words = ["-m", "runner._cli", "mcp", "--runs", str(runs)]
-    place = mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT)
+    place = mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT) if apart else server(command, runs)
 
     async def all_of_it() -> Any:
         async with mcp.Client(place, mode=mode) as client:
@@ -60,8 +60,8 @@ def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str = "
     return asyncio.run(all_of_it())
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_an_old_and_a_new_client_read_what_a_run_did(mode: str, runs: Path) -> None:
+@pytest.mark.parametrize(("mode", "apart"), [("legacy", False), ("2026-07-28", True)])
+def test_an_old_and_a_new_client_read_what_a_run_did(mode: str, runs: Path, *, apart: bool) -> None:
     """The same tools, and the JSON that the commands print; the directory is as it was."""
     before = contents(runs)
 
@@ -72,7 +72,7 @@ def test_an_old_and_a_new_client_read_what_a_run_did(mode: str, runs: Path) -> N
         wrong = await client.call_tool("show", {"run": "nope"})
         return {"tools": tools, "ls": listed, "show": shown, "wrong": wrong, "version": client.protocol_version}
 
-    heard = asked(runs, ask, mode)
+    heard = asked(runs, ask, mode, apart=apart)
     assert {tool.name for tool in heard["tools"]} >= READS
     assert all(tool.annotations.read_only_hint for tool in heard["tools"])
     assert {row["run"]: row["phase"] for row in _json(heard["ls"])} == {"done": "done", "waits": "paused"}

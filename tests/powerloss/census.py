@@ -32,6 +32,8 @@ STORIES: tuple[tuple[str, ...], ...] = (
     ("create", "pages", "one"),
     ("create", "edge", "past", "one"),
     ("create", "two", "close", "one"),
+    ("create", "two", "roll", "one"),
+    ("create", "one", "snapshot", "two", "snapshot", "one", "snapshot"),
 )
 """What is played under deaths and failing syncs."""
 

@@ -7,6 +7,7 @@ one save that may be, and it is noted at the number of operations the disk had s
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,12 +36,14 @@ class Promise(NamedTuple):
     """Lines that callers were told of, and the save in flight (all of it or nothing). No line held: no run promised.
 
     `closed` from the return of a close until the next opening begins. `cut` names the evidence that openers told of.
+    `snapshot` is the line that the last snapshot was made of, -1 without one.
     """
 
     held: tuple[Content, ...] = ()
     maybe: tuple[Content, ...] = ()
     closed: bool = False
     cut: tuple[str, ...] = ()
+    snapshot: int = -1
 
     def allows(self, found: Sequence[Content]) -> bool:
         """Tell whether a log may hold exactly these lines."""
@@ -84,14 +87,11 @@ class Story:
         for step in steps:
             try:
                 self._step(step)
-            except eventlog.DiskFull as error:
-                self.refused.append(error)
-                if step in SIZES:
-                    self._note(maybe=())
             except (eventlog.LogError, KeyboardInterrupt) as error:
                 self.refused.append(error)
-                self._is_dead()
-                self._let_go()
+                if self.log is None or not self._may_go_on(error, step, self.log.seq):
+                    self._is_dead()
+                    self._let_go()
             except crashtest.Killed as error:
                 self.refused.append(error)
                 self.die()
@@ -101,11 +101,6 @@ class Story:
         self._process.die()
         self.log = None
         self.disk = self._boot(())
-
-    def content(self) -> list[Content]:
-        """Give what the open log was opened on."""
-        assert self.log is not None
-        return [content(line) for line in self.log.lines]
 
     def _boot(self, faults: Sequence[crashtest.Fault]) -> eventlog.Disk:
         self._pid += 1
@@ -126,16 +121,22 @@ class Story:
             if self.log is not None:
                 self.die()
             self._opened()
+        elif step in {"roll", "snapshot"}:
+            self._rolled(self._opened(), step)
         else:
             self._append(self._opened(), step)
 
     def _opened(self) -> eventlog.Log:
         if self.log is None:
             self._note(maybe=self.promise.maybe)
-            self.log = eventlog.open(RUNS, RUN, disk=self.disk)
-            if not self.promise.allows(self.content()):
-                raise Broken(f"opened on {len(self.log.lines)} lines, promised were {len(self.promise.held)}")
-            self._note(held=tuple(self.content()), cut=(self.log.cut.evidence,) if self.log.cut else ())
+            self.log = eventlog.open(RUNS, RUN, accept=lambda _snapshot: True, disk=self.disk)
+            whole = eventlog.read(RUNS, RUN, disk=crashtest.Process(self.machine, 999)).lines
+            found = tuple(content(line) for line in whole)
+            if not self.promise.allows(found):
+                raise Broken(f"opened on {len(found)} lines, promised were {len(self.promise.held)}")
+            if why := unlike(self.log, whole):
+                raise Broken(why)
+            self._note(held=found, cut=(self.log.cut.evidence,) if self.log.cut else ())
         return self.log
 
     def _append(self, log: eventlog.Log, step: str) -> None:
@@ -144,6 +145,24 @@ class Story:
         self._note(maybe=((event,),))
         log.append(AT + timedelta(seconds=self._number), [event], room=70_000 if step == "room" else 0)
         self._note(held=(*self.promise.held, (event,)))
+
+    def _rolled(self, log: eventlog.Log, step: str) -> None:
+        seq = log.seq
+        self._note(maybe=(HEADER,))
+        if step == "roll":
+            log.roll()
+            self._note(held=(*self.promise.held, HEADER))
+        else:
+            log.compact(state_of(self.promise.held), VERSION)
+            self._note(held=(*self.promise.held, HEADER), snapshot=seq)
+
+    def _may_go_on(self, error: BaseException, step: str, seq: int) -> bool:
+        """Tell whether an error leaves the log alive; then nothing is in flight, and a roll may have been done."""
+        alive = isinstance(error, eventlog.DiskFull) or (step == "snapshot" and isinstance(error, eventlog.DiskFailed))
+        if alive and step in STEPS:
+            done = (HEADER,) if seq == len(self.promise.held) else ()
+            self._note(held=self.promise.held + done)
+        return alive
 
     def _event(self, log: eventlog.Log, step: str) -> bytes:
         event = b'{"n":%d%d,"text":""}' % (log.life, self._number)
@@ -180,15 +199,40 @@ class Story:
         maybe: tuple[Content, ...] = (),
         closed: bool = False,
         cut: tuple[str, ...] = (),
+        snapshot: int | None = None,
     ) -> None:
         before = self.promise
-        promise = Promise(before.held if held is None else held, maybe, closed, before.cut + cut)
+        promise = Promise(
+            before.held if held is None else held,
+            maybe,
+            closed,
+            before.cut + cut,
+            before.snapshot if snapshot is None else snapshot,
+        )
         self.marks.append((len(self.machine.trace), promise))
 
 
 def content(line: eventlog.Line) -> Content:
     """Give what a line says."""
     return HEADER if line.header else tuple(bytes(event) for event in line.events)
+
+
+def state_of(lines: Sequence[Content]) -> bytes:
+    """Make the state of a snapshot: how many lines there were, and a digest of what they said."""
+    return b'{"lines":%d,"digest":"%b"}' % (
+        len(lines),
+        hashlib.sha256(repr(tuple(lines)).encode()).hexdigest().encode(),
+    )
+
+
+def unlike(log: eventlog.Log, whole: Sequence[eventlog.Line]) -> str:
+    """Say how a log was not opened on the lines it holds: those behind its snapshot, and that of those before it."""
+    if [line.sum for line in log.lines] != [line.sum for line in whole[len(whole) - len(log.lines) :]]:
+        return f"opened on {len(log.lines)} lines that are not the last ones"
+    before = [content(line) for line in whole[: len(whole) - len(log.lines)]]
+    if log.snapshot is None:
+        return "opened on a part of the lines, and on no snapshot" if before else ""
+    return "" if log.snapshot.state == state_of(before) else "opened on a snapshot of other lines"
 
 
 def _to_edge(past: int) -> Callable[[int, int], int]:
@@ -207,4 +251,6 @@ SIZES: dict[str, Callable[[int, int], int]] = {
     "room": lambda bare, _: bare + 20,
 }
 """Bytes of a step's line, from those of the smallest line there and the place where it begins."""
-STEPS = (*SIZES, "close", "reopen")
+STEPS = (*SIZES, "roll", "snapshot", "close", "reopen")
+VERSION = 1
+"""How the state of a snapshot is made, for a reader that could make others."""

@@ -212,7 +212,7 @@ def test_a_death_leaves_the_page_cache_and_takes_the_locks() -> None:
 
 def test_after_killed_nothing_happens_any_more() -> None:
     """A dead process's `finally` closes no file and removes no name."""
-    machine, disk, fd = made(content=OLD * 2)
+    _, disk, fd = made(content=OLD * 2)
     faulty = Faulty(disk, Fault(verbs=("write_some",), error=crashtest.Killed, takes=100))
     with pytest.raises(crashtest.Killed):
         faulty.pwrite(fd, NEW * 2, 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import replay
 import runner
 from tests.runner import stage
 
@@ -57,6 +58,28 @@ def test_a_recording_plays_the_same_job(recording: Path, runs: Path) -> None:
 def test_the_text_of_results_may_vary(recording: Path, runs: Path) -> None:
     """Times, paths and addresses differ from run to run; which call of which tool they answer does not."""
     assert stage.finished(play(recording, runs, looking("another text for"))) == "over"
+
+
+def test_what_the_runner_tells_the_model_may_vary(tmp_path: Path, recording: Path, runs: Path) -> None:
+    """A note on files that somebody vouched for is not in the recording; it must not stop the run that got one."""
+
+    def look(x: int, call: runner.Call) -> str:
+        """Look at x."""
+        call.workspace.write_text("seen", str(x))
+        return f"seen {x}"
+
+    tools = [runner.tool(effect="idempotent")(look)]
+    (tmp_path / "work").mkdir()
+    agent = runner.Agent(model=runner.Recorder(stage.scripted(*SCRIPT), recording), tools=tools)
+    recording.write_bytes(b"")
+    stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="again", workspace=tmp_path / "work"))
+    agent = runner.Agent(model=runner.Recorded(recording), tools=tools, limits=runner.Limits(turns=1))
+    with pytest.raises(runner.TurnLimit):
+        runner.start_sync(agent, stage.TASK, runs=runs, run="r", workspace=tmp_path / "work")
+    (tmp_path / "work" / "seen").write_text("edited")
+    agent = agent.replace(limits=runner.Limits())
+    assert stage.finished(runner.resume_sync("r", agent, runs=runs, accept_workspace="ada")) == "over"
+    assert any(isinstance(message, replay.Said) for message in runner.read("r", runs).messages[1:])
 
 
 def test_a_reply_says_beforehand_what_it_costs(recording: Path, runs: Path) -> None:

@@ -1,21 +1,62 @@
-"""One finished run of the job for each test process, and no tracker left behind by any test."""
+"""One finished run of each task for a test session, and no tracker left behind by any test."""
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runner.triage import _suite
 from tests.triage import worlds
+from tests.triage.lives import Lives
+from tests.triage.suites import Remembered
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[worlds.Done]:
-    """A run that nothing interrupted; not to be changed: copy it."""
-    place = tmp_path_factory.mktemp("finished")
-    yield worlds.finish(place / "runs")
-    worlds.end_trackers(place)
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this session share."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if base.name.startswith("popen-") else base) / "triage"
+    (place / "suites").mkdir(parents=True, exist_ok=True)
+    return place
+
+
+@pytest.fixture
+def _suites_once(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Really run a workspace's tests once for each content."""
+    monkeypatch.setattr(_suite, "run", Remembered(shared / "suites").run)
+
+
+@pytest.fixture(scope="session")
+def lives(shared: Path) -> Iterator[Lives]:
+    """Where lives of a job are forked."""
+    lives = Lives(shared / "suites")
+    yield lives
+    lives.close()
+
+
+def _finished(task: str, shared: Path) -> worlds.Done:
+    """The session's finished run of a task; whichever process asks first makes it, once."""
+    with (shared / f"{task}.lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        patch.setattr(_suite, "run", Remembered(shared / "suites").run)
+        done = worlds.recorded(task, shared / task)
+        worlds.end_trackers(shared / task)
+    return done
+
+
+@pytest.fixture(scope="session")
+def finished(shared: Path) -> worlds.Done:
+    """A run of the first task that nothing interrupted; not to be changed: copy it."""
+    return _finished(worlds.TASK, shared)
+
+
+@pytest.fixture(scope="session")
+def batch(shared: Path) -> worlds.Done:
+    """The same of the batch."""
+    return _finished(worlds.BATCH, shared)
 
 
 @pytest.fixture(autouse=True)

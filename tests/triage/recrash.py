@@ -74,7 +74,7 @@ def crash(task: str, report: Report) -> dict[str, Any]:
             capture_output=True,
             text=True,
             check=False,
-            preexec_fn=cramped,  # noqa: PLW1509 (no thread runs here that could hold a lock)
+            preexec_fn=cramped,
         )
     traceback = run.stderr.replace(f"{workspace}/", "").replace(f"{sysconfig.get_path('stdlib')}/", "python/")
     return {

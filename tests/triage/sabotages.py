@@ -11,8 +11,8 @@ import replay
 from runner import triage
 from tests.triage.worlds import TASK, Done
 
-PATCH = triage.Task(TASK).expected.patch
-TEST = triage.Task(TASK).expected.test
+(FIX,) = triage.Task(TASK).expected.fixes
+PATCH, TEST = FIX.patch, FIX.test
 
 
 def second_issue(done: Done) -> None:

@@ -14,6 +14,8 @@ from runner import triage
 from tests.triage.sabotages import SABOTAGES
 from tests.triage.worlds import TASK, Done
 
+pytestmark = pytest.mark.usefixtures("_suites_once")
+
 
 def test_an_uninterrupted_run_passes_all_sixteen(finished: Done) -> None:
     """The checks must hold where nothing went wrong, or they prove nothing elsewhere."""

@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,14 @@ import replay
 import runner
 from runner import triage
 from runner.triage import _issue_tools, _tracker_start
-from runner.triage._tracker_store import issues
+from runner.triage._tracker_store import comments, issues
 from tests.triage.worlds import Quick
 
 DRAFT = {"cause": "c", "title": "t", "body": "b"}
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def play(folder: Path, *calls: tuple[str, dict[str, str]]) -> tuple[replay.State, list[replay.AnyEvent]]:
+async def play(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[replay.State, list[replay.AnyEvent]]:
     """A run that makes these calls one after another in the world at `folder`/world, and its events."""
     world = folder / "world"
     world.mkdir(exist_ok=True)
@@ -202,8 +203,9 @@ def test_the_effect_is_what_the_service_promises(
 ) -> None:
     """To call a tool keyed whose service ignores keys, or forgets them before an attempt ends, files an issue twice."""
     triage.set_manners(tmp_path, manners)
-    tool = {tool.name: tool for tool in _issue_tools.tools(tmp_path)}["issue_file"]
-    assert (tool.effect, tool.remembers) == (effect, remembers)
+    tools = {tool.name: tool for tool in _issue_tools.tools(tmp_path)}
+    for name in ("issue_file", "issue_comment"):
+        assert (tools[name].effect, tools[name].remembers) == (effect, remembers)
 
 
 def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is_repeated(tmp_path: Path) -> None:
@@ -219,6 +221,25 @@ def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is
     state, events = asyncio.run(lose_the_reply())
     assert [event.how for event in events if isinstance(event, replay.ResultRecorded)] == ["found"]
     assert len(issues(world / "tracker.sqlite")) == 1
+    assert not state.open
+
+
+def test_a_comment_whose_reply_was_lost_is_found_by_its_key(tmp_path: Path) -> None:
+    """The same rung for comments, among the comments of its issue; one on no issue has failed and is not open."""
+    world = tmp_path / "world"
+    triage.set_manners(world, triage.Manners(ignore_keys=True, delay=60))
+    noted = ("issue_comment", {"issue": 1, "text": "the fix is in"})
+
+    async def lose_the_replies() -> tuple[replay.State, list[replay.AnyEvent]]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_issue_tools, "TIMEOUT", 2.5)
+            return await play(tmp_path, ("issue_comment", {"issue": 7, "text": "x"}), ("issue_file", DRAFT), noted)
+
+    state, events = asyncio.run(lose_the_replies())
+    results = [event for event in events if isinstance(event, replay.ResultRecorded)]
+    assert [result.how for result in results] == ["failed", "found", "found"]
+    assert json.loads(results[2].text) == {"issue": 1, "comment": 1}
+    assert [comment.key for comment in comments(world / "tracker.sqlite")] == [runner.key(state.run, "3.0")]
     assert not state.open
 
 

@@ -20,8 +20,11 @@ import runner
 from runner import triage
 from runner.triage import _deaths
 from runner.triage._tracker_store import issues
-from tests.triage import recrash, rerecord
-from tests.triage.worlds import ROOT, TASK, TOOLS, Done, Quick, run_apart, tracker_pid
+from tests.triage import recrash
+from tests.triage.lives import Lives
+from tests.triage.worlds import BATCH, ROOT, TASK, TOOLS, Done, Quick, tracker_pid
+
+pytestmark = pytest.mark.usefixtures("_suites_once")
 
 
 def replies() -> list[replay.Reply]:
@@ -36,23 +39,26 @@ def _stopped(job: triage.Job, *, new: bool) -> str:
     return caught.value.run
 
 
-def test_the_recording_is_up_to_date(tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", [TASK, BATCH])
+def test_the_recording_is_up_to_date(request: pytest.FixtureRequest, shared: Path, task: str) -> None:
     """Written afresh with today's instructions and tools it is the same file, byte by byte."""
-    fresh = tmp_path / "recording.jsonl"
-    fresh.touch()
-    asyncio.run(rerecord.rerecord(TASK, fresh))
-    assert fresh.read_bytes() == triage.Task(TASK).recording.read_bytes(), "run python tests/triage/rerecord.py"
+    request.getfixturevalue("finished" if task == TASK else "batch")
+    fresh = (shared / task / "recording.jsonl").read_bytes()
+    assert fresh == triage.Task(task).recording.read_bytes(), "run python tests/triage/rerecord.py"
 
 
-def test_the_tracebacks_are_the_applications_own() -> None:
+@pytest.mark.parametrize("task", [TASK, BATCH])
+def test_the_tracebacks_are_the_applications_own(task: str) -> None:
     """Crashed again today, the same files, lines and functions appear; only an interpreter's words vary."""
 
     def places(traceback: str) -> list[str]:
         lines = [line.strip() for line in traceback.split("\n")]
         return [*(line for line in lines if line.startswith('File "todo/')), lines[-2].partition(":")[0]]
 
-    shipped = {crash.id: places(crash.traceback) for crash in triage.Task(TASK).crashes()}
-    assert shipped == {report.id: places(recrash.crash(report)["traceback"]) for report in recrash.REPORTS}
+    shipped = {crash.id: places(crash.traceback) for crash in triage.Task(task).crashes()}
+    reports = recrash.REPORTS[task]
+    assert shipped == {report.id: places(recrash.crash(task, report)["traceback"]) for report in reports}
+    assert not any(str(Path.home()) in crash.traceback for crash in triage.Task(task).crashes())
 
 
 def test_the_recorded_conversation_is_worth_killing() -> None:
@@ -65,12 +71,20 @@ def test_the_recorded_conversation_is_worth_killing() -> None:
     assert any(len(tools) >= 3 for tools in called)
 
 
-def test_the_suite_is_green_before_anyone_begins(tmp_path: Path) -> None:
-    """The bug is real and no test covers it: otherwise there would be nothing to triage."""
-    job = triage.Job.of(TASK, tmp_path / "runs")
+@pytest.mark.parametrize("task", [TASK, BATCH])
+def test_the_suite_is_green_before_anyone_begins(tmp_path: Path, task: str) -> None:
+    """The bugs are real and no test covers them: otherwise there would be nothing to triage."""
+    job = triage.Job.of(task, tmp_path / "runs")
     with job.world.held():
         job.world.lay(job.task)
     assert not {"suite-green", "no-leftovers"} & Done(job, "none").failed("suite-green", "no-leftovers").keys()
+
+
+def test_the_task_of_a_run_is_the_tasks_name(finished: Done, batch: Done) -> None:
+    """A listing of runs is searched by it; what is to be done stands in the instructions."""
+    for done, named in ((finished, TASK), (batch, BATCH)):
+        assert runner.read(done.run, done.job.runs).task == named
+        assert "crash" in done.job.agent().instructions
 
 
 def test_a_finished_job_gives_its_answer_and_asks_no_model(finished: Done) -> None:
@@ -123,11 +137,11 @@ def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path
     assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled", "answer-names-issue") == {}
 
 
-def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
+def test_a_second_process_is_told_who_works_here(lives: Lives, tmp_path: Path) -> None:
     """Two agents in one workspace would undo each other's patches; the first one's process is named."""
     job = triage.Job.of(TASK, tmp_path / "runs")
     with job.world.held():
-        second = run_apart(tmp_path / "runs")
+        second = lives.run(TASK, tmp_path / "runs")
     assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.stderr
     assert eventlog.runs(job.runs) == []
 
@@ -135,7 +149,7 @@ def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
 def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(tmp_path: Path) -> None:
     """Whatever the model believes about that file is no longer so; a file it never wrote is nobody's concern."""
     job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=6))
-    run, written = _stopped(job, new=False), job.task.expected.test
+    run, written = _stopped(job, new=False), job.task.expected.fixes[0].test
     for path in ("README.md", written):
         (job.world.workspace / path).write_text("edited")
     job = job.replace(limits=runner.Limits(turns=7))
@@ -144,7 +158,7 @@ def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(t
     assert written in str(caught.value)
     assert "README" not in str(caught.value)
     with pytest.raises(runner.TurnLimit):
-        asyncio.run(job.run(accept_workspace="ada", model=runner.ScriptedModel(replies())))
+        asyncio.run(job.run(accept_workspace="ada"))
     assert replay.load(eventlog.read(job.runs, run).lines).turns == 7
 
 

@@ -1,4 +1,4 @@
-"""Killed by SIGKILL around every tool, the job ends as if nothing had happened."""
+"""Killed by SIGKILL around every tool, each job ends as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import eventlog
 import replay
 import runner
 from runner import triage
-from tests.triage.worlds import TASK, TOOLS, Done, Quick, finish, run_apart
+from tests.triage.lives import Lives
+from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, finish
+
+pytestmark = pytest.mark.usefixtures("_suites_once")
 
 
-def die(runs: Path, **options: str) -> replay.State:
+def die(lives: Lives, runs: Path, task: str = TASK, **options: object) -> replay.State:
     """Let the job die in a process of its own; the state its log tells afterwards."""
-    died = run_apart(runs, approve="off", **options)
+    died = lives.run(task, runs, approve="off", **options)
     assert died.returncode == -signal.SIGKILL, died.stderr
     return replay.load(eventlog.read(runs, eventlog.runs(runs)[0]).lines)
 
@@ -29,20 +32,16 @@ def results(done: Done, tool: str) -> list[str]:
     return [e.how for e in events if isinstance(e, replay.ResultRecorded) and e.call in called]
 
 
-READS = ("crash_list", "code_read", "code_search", "issue_search")
-CHANGES = ("test_run", "test_write", "code_patch", "issue_file")
-
-
-@pytest.mark.parametrize("tools", [READS, CHANGES], ids=["reads", "changes"])
-def test_killed_before_and_after_each_tool_every_check_passes(tmp_path: Path, tools: tuple[str, ...]) -> None:
-    """For each tool once before its body, and on the resume as soon as it has returned: eight deaths in one run."""
-    runs = tmp_path / "runs"
-    for tool in tools:
-        before = die(runs, die_before=tool)
-        after = die(runs, die_after=tool)
-        assert before.phase == after.phase == "tools"
-        assert any(call.call.tool == tool and call.open for call in after.calls)
-    done = finish(runs)
+@pytest.mark.parametrize("task", [TASK, BATCH])
+def test_killed_before_and_after_each_tool_every_check_passes(lives: Lives, tmp_path: Path, task: str) -> None:
+    """For each tool once before its body, and on the resume as soon as it has returned, all in one run."""
+    runs, tools = tmp_path / "runs", triage.Task(task).tools
+    for tool in sorted(tools, key=_first_called(task).index):
+        for options in ({"die_before": tool}, {"die_after": tool}):
+            state = die(lives, runs, task, resumes=100, **options)
+            assert state.phase == "tools"
+            assert any(call.call.tool == tool and call.open for call in state.calls)
+    done = finish(runs, task, limits=runner.Limits(resumes=100))
     assert done.failed() == {}
     assert replay.load(eventlog.read(runs, done.run).lines).resumes == 2 * len(tools)
     assert {tool: results(done, tool)[0] for tool in tools} == {
@@ -50,15 +49,22 @@ def test_killed_before_and_after_each_tool_every_check_passes(tmp_path: Path, to
     }
 
 
-def test_the_tools_that_are_killed_are_all_there_are() -> None:
-    """A tool that is added must be killed too."""
-    assert sorted(READS + CHANGES) == sorted(TOOLS)
+def _first_called(task: str) -> list[str]:
+    """The tools in the order in which the recorded model first calls them."""
+    replies = runner.Recorded(triage.Task(task).recording).replies
+    return list(dict.fromkeys(call.tool for reply in replies.values() for call in reply.calls))
 
 
-def test_killed_after_the_patch_the_second_rung_finds_it(tmp_path: Path) -> None:
+def test_the_tools_are_known_here() -> None:
+    """A task that loses one would be killed around fewer."""
+    assert triage.Task(TASK).tools == TOOLS
+    assert triage.Task(BATCH).tools == (*TOOLS, "issue_comment")
+
+
+def test_killed_after_the_patch_the_second_rung_finds_it(lives: Lives, tmp_path: Path) -> None:
     """Spec row 30: it dies at turn 8 with the patch's marker in the log, and the workspace says that it happened."""
     runs = tmp_path / "runs"
-    state = die(runs, die_after="code_patch")
+    state = die(lives, runs, die_after="code_patch")
     (call,) = state.calls
     assert (state.phase, state.turns, state.open) == ("tools", 8, ("8.0",))
     assert (call.call.tool, call.attempts[0].key) == ("code_patch", runner.key(state.run, "8.0"))
@@ -67,24 +73,24 @@ def test_killed_after_the_patch_the_second_rung_finds_it(tmp_path: Path) -> None
     assert done.failed("patched-once", "same-spend", "settled") == {}
 
 
-def test_killed_after_the_filing_with_a_tracker_that_ignores_keys(tmp_path: Path) -> None:
+def test_killed_after_the_filing_with_a_tracker_that_ignores_keys(lives: Lives, tmp_path: Path) -> None:
     """Nothing is resent to a service that forgets: it is asked, and it has the issue."""
     runs = tmp_path / "runs"
     job = triage.Job.of(TASK, runs, approve="off")
     triage.set_manners(job.world.path, triage.Manners(ignore_keys=True))
-    die(runs, die_after="issue_file")
+    die(lives, runs, die_after="issue_file")
     result = asyncio.run(job.run(clock=Quick()))
     done = Done(job, result.run)
     assert results(done, "issue_file") == ["found"]
     assert done.failed("one-issue", "same-key", "settled", "answer-names-issue") == {}
 
 
-def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(tmp_path: Path) -> None:
+def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(lives: Lives, tmp_path: Path) -> None:
     """The third rung, and the only place where anyone is asked with approvals off."""
     runs = tmp_path / "runs"
     job = triage.Job.of(TASK, runs, approve="off")
     triage.set_manners(job.world.path, triage.Manners(ignore_keys=True, lookup_down=True))
-    die(runs, die_after="issue_file")
+    die(lives, runs, die_after="issue_file")
     paused = asyncio.run(job.run(clock=Quick()))
     assert isinstance(paused, runner.Paused)
     (question,) = paused.questions

@@ -7,8 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -22,8 +20,9 @@ import eventlog
 import replay
 import runner
 from runner import triage
+from tests.triage import rerecord
 
-TASK = "m1-done-after-delete"
+TASK, BATCH = "m1-done-after-delete", "batch"
 ROOT = Path(__file__).parents[2]
 TOOLS = (
     "crash_list",
@@ -35,14 +34,6 @@ TOOLS = (
     "issue_search",
     "issue_file",
 )
-
-_CHILD = """
-import asyncio, sys
-sys.path.insert(0, sys.argv[1])
-from runner import triage
-options = dict(word.split("=") for word in sys.argv[3:])
-asyncio.run(triage.Job.of("m1-done-after-delete", sys.argv[2], **options).run())
-"""
 
 
 class Quick(runner.Clock):
@@ -78,8 +69,9 @@ class Done(NamedTuple):
     def copy(self, place: Path) -> Done:
         """The same in another place, to be broken there."""
         shutil.copytree(self.job.runs, place / "runs")
-        shutil.copytree(self.job.world.path, place / "runs.world" / TASK)
-        return Done(triage.Job.of(TASK, place / "runs"), self.run)
+        task = self.job.task.name
+        shutil.copytree(self.job.world.path, place / "runs.world" / task)
+        return Done(triage.Job.of(task, place / "runs"), self.run)
 
     def sql(self, statement: str, *values: object) -> None:
         """Change the tracker's file."""
@@ -103,20 +95,24 @@ class Done(NamedTuple):
                     log.append(at, events)
 
 
-def finish(runs: Path, **options: Any) -> Done:
+def finish(runs: Path, task: str = TASK, **options: Any) -> Done:
     """Carry the job on in this process; it must finish."""
-    job = triage.Job.of(TASK, runs, approve="off", **options)
+    job = triage.Job.of(task, runs, approve="off", **options)
     result = asyncio.run(job.run())
     assert isinstance(result, runner.Finished)
     return Done(job, result.run)
 
 
-def run_apart(runs: Path, **options: str) -> subprocess.CompletedProcess[str]:
-    """Carry the job on in a process of its own, which may die."""
-    words = [f"{name}={value}" for name, value in options.items()]
-    return subprocess.run(
-        [sys.executable, "-c", _CHILD, str(ROOT), str(runs), *words], capture_output=True, text=True, check=False
-    )
+def recorded(task: str, place: Path) -> Done:
+    """A run that has finished at `place`, made there unless it is; its replies are in `place`/recording.jsonl."""
+    job = triage.Job.of(task, place / "runs", approve="off")
+    if not (place / "runs").exists():
+        place.mkdir(exist_ok=True)
+        asyncio.run(job.run(model=rerecord.recorder(task, place / "recording.jsonl")))
+    run = job.newest()
+    assert run is not None
+    assert runner.read(run, job.runs).phase == "done"
+    return Done(job, run)
 
 
 def tracker_pid(world: Path) -> int | None:

@@ -1,0 +1,191 @@
+"""Two readers of one format: `verify` reads with code of its own, and must see what `scan` sees on every log."""
+
+from __future__ import annotations
+
+import ast
+import random
+from pathlib import Path
+
+import pytest
+
+import eventlog
+from eventlog import _frame
+from tests.eventlog import shelf
+from tests.eventlog.making import ROOT
+
+CONSTANTS = {"FORMAT", "MAX_LINE", "NO_SUM", "MAX_SIZE", "HEAD"}
+NAMES = {"is_ours", "segment_name", "segment_number", "snapshot_name", "snapshot_seq"}
+FOREIGN = {"Disk", "NotAFile", "Torn", "LogDamaged"}
+
+
+def seen_by_scan(runs: Path) -> tuple[object, ...]:
+    """Give what the first reader says: the facts, without the words it finds for them."""
+    found = eventlog.scan(runs, "r")
+    damage = found.damage and (
+        found.damage.file,
+        found.damage.offset,
+        found.damage.expected_seq,
+        found.damage.good_after,
+    )
+    last = found.lines[-1] if found.lines else None
+    head = "missing" if found.head is None else "closed" if found.head.closed else "open"
+    segments = [(part.file, len(part.lines), part.end, part.size, part.size - part.rest) for part in found.segments]
+    torn = (found.torn.file, found.torn.offset, found.torn.size) if found.torn else None
+    return last and last.seq, last and last.sum, last and last.life, head, segments, found.storage, torn, damage
+
+
+def seen_by_verify(runs: Path) -> tuple[object, ...]:
+    """Give the same of the second reader."""
+    found = eventlog.verify(runs, "r")
+    damage = found.damage and (
+        found.damage.file,
+        found.damage.offset,
+        found.damage.expected_seq,
+        found.damage.good_after,
+    )
+    there = found.seq >= 0
+    segments = [(part.file, part.lines, part.bytes, part.size, part.zeros) for part in found.segments]
+    torn = (found.torn.file, found.torn.offset, found.torn.size) if found.torn else None
+    return (
+        found.seq if there else None,
+        found.sum if there else None,
+        found.lives if there else None,
+        found.head,
+        segments,
+        found.storage,
+        torn,
+        damage,
+    )
+
+
+def test_the_second_reader_shares_only_constants_with_the_first() -> None:
+    """Shared code would make both wrong in the same way: then their agreement says nothing."""
+    shared = set()
+    for name in ("_second", "_evidence"):
+        tree = ast.parse((ROOT / "eventlog" / f"{name}.py").read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("eventlog"):
+                shared |= {alias.name for alias in node.names if node.module != "eventlog._second"}
+            if isinstance(node, ast.Import):
+                assert not {alias.name for alias in node.names} & {"msgspec", "eventlog"}
+    assert shared == CONSTANTS | NAMES | FOREIGN | {"_second"}
+
+
+@pytest.mark.parametrize("kind", shelf.KINDS)
+def test_they_agree_on_good_logs(tmp_path: Path, kind: str) -> None:
+    """And find them good."""
+    runs = shelf.lay(tmp_path / "r", shelf.log(kind))
+    assert seen_by_verify(runs) == seen_by_scan(runs)
+    assert eventlog.verify(runs, "r").ok
+
+
+def test_they_agree_on_broken_logs(tmp_path: Path) -> None:
+    """On whether it is damaged or torn, in which file, at which byte, before how many good lines."""
+    rng = random.Random(4)  # noqa: S311 - it picks examples; it protects nothing
+    kinds = set()
+    for number in range(500):
+        kind = shelf.KINDS[number % len(shelf.KINDS)]
+        content = shelf.broken(shelf.log(kind), rng)
+        runs = shelf.lay(tmp_path / "r", content)
+        try:
+            first = seen_by_scan(runs)
+        except eventlog.NoSuchRun:
+            continue
+        assert seen_by_verify(runs) == first, (number, kind)
+        kinds.add((kind, "damaged" if first[-1] else "torn" if first[-2] else "whole"))
+    assert len(kinds) >= 2 * len(shelf.KINDS)
+
+
+CRAFTED = [
+    b'"events":[{"a":1}] ',
+    b'"events":[{"a":1}\r]',
+    b'"events":[ {"a":1}]',
+    b'"events":[{"a":01}]',
+    b'"events":[{"a":NaN}]',
+    b'"events":[{"a":"\\ud800"}]',
+    b'"events":[{"a":"\\ud83d\\ude00"}]',
+    b'"events":[{"a":"\\\\ud800"}]',
+    b'"events":[{"a":1e999}]',
+    b'"events":[{"a":' + b"7" * 5000 + b"}]",
+    b'"events":[{"a":"\x01"}]',
+    b'"events":[{"a":"\xff"}]',
+    b'"events":[{"a":"\xe2\x80\xa8"}]',
+    b'"events":[7]',
+    b'"events":[]',
+    b'"events":[{}],"more":1',
+    b'"events":{}',
+    b'"event":[]',
+]
+
+
+def test_they_agree_on_lines_with_a_right_sum_that_no_writer_of_ours_makes(tmp_path: Path) -> None:
+    """A foreign writer can make a right sum over anything: what counts as a line must not depend on who reads."""
+    content = shelf.log("short")
+    last = eventlog.read(shelf.lay(tmp_path / "r", content), "r").lines[-1]
+    good = b'{"seq":%d,"life":1,"at":"2026-11-29T15:14:58.123456Z","prev":"%b",' % (last.seq + 1, last.sum.encode())
+    heads = [(good, body) for body in CRAFTED]
+    for old, new in [
+        (b'"seq":%d' % (last.seq + 1), b'"seq":0%d' % (last.seq + 1)),
+        (b'"seq":', b'"seq": '),
+        (b'"seq":%d' % (last.seq + 1), b'"seq":1e400'),
+        (b'"seq":%d' % (last.seq + 1), b'"seq":true'),
+        (b'"seq":%d' % (last.seq + 1), b'"seq":"5"'),
+        (b'"seq":%d' % (last.seq + 1), b'"seq":1180591620717411303424'),
+        (b'"life":1', b'"life":3'),
+        (b'"life":1', b'"life":2'),
+        (b'"life":1', b'"life":0'),
+        (b"-11-", b"-13-"),
+        (b"2026", b"0000"),
+        (b".123456Z", b".123Z"),
+        (b".123456Z", b".12345\xd9\xa1Z"),
+        (b"123456Z", b"123456z"),
+        (b'"prev"', b'"PREV"'),
+        (b'"life":1', b'"life":1,"life":1'),
+    ]:
+        heads.append((good.replace(old, new), b'"events":[{}]'))
+    verdicts = []
+    for head, body in heads:
+        text = head + body
+        line = text + b',"sum":"%b"}\n' % _frame.digest(text).encode()
+        runs = shelf.lay(tmp_path / "r", {"seg-000001.jsonl": content["seg-000001.jsonl"] + line})
+        assert seen_by_verify(runs) == seen_by_scan(runs), line
+        verdicts.append(eventlog.verify(runs, "r").ok)
+    assert 5 < sum(verdicts) < len(verdicts) - 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"format":1', b'"format":true'),
+        (b'"format":1', b'"format":1.0'),
+        (b'"segment":1', b'"segment":"1"'),
+        (b'"segment":1', b'"segment":2'),
+        (b'"run":"r"', b'"run":"s"'),
+        (b'"run":"r"', b'"run":"\\ud800"'),
+        (b'"survives":"', b'"survives":"no '),
+        (b'"parent":null', b'"parent":{"run":"q","seq":1,"sum":"0"}'),
+        (b'"parent":null', b'"parent":{"run":"q","seq":true,"sum":"0"}'),
+        (b'"parent":null', b'"parent":null,"extra":[1]'),
+        (b'"salvaged":null', b'"salvaged":{"run":"q","lines":1,"gaps":[{"after":1,"before":null,"why":""}]}'),
+        (b'"salvaged":null', b'"salvaged":{"run":"q","lines":1,"gaps":[{"after":1,"before":"2","why":""}]}'),
+        (b',"salvaged":null', b""),
+        (b'"kind":', b'"KIND":'),
+    ],
+)
+def test_they_agree_on_headers(tmp_path: Path, old: bytes, new: bytes) -> None:
+    """The header is the one place whose content the format fixes."""
+    line = shelf.log("header alone")["seg-000001.jsonl"]
+    assert old in line
+    text = line.replace(old, new)[:-43]
+    runs = shelf.lay(tmp_path / "r", {"seg-000001.jsonl": text + b',"sum":"%b"}\n' % _frame.digest(text).encode()})
+    assert seen_by_verify(runs) == seen_by_scan(runs)
+
+
+def test_a_newer_format_is_newer_to_both(tmp_path: Path) -> None:
+    """It is not damage, and neither guesses."""
+    text = shelf.log("header alone")["seg-000001.jsonl"].replace(b'"format":1', b'"format":2')[:-43]
+    runs = shelf.lay(tmp_path / "r", {"seg-000001.jsonl": text + b',"sum":"%b"}\n' % _frame.digest(text).encode()})
+    for look in (eventlog.scan, eventlog.verify):
+        with pytest.raises(eventlog.NewerFormat) as caught:
+            look(runs, "r")
+        assert caught.value.format == 2

@@ -1,0 +1,188 @@
+"""A long run keeps snapshots of its state by itself; they save time, change nothing, and their failing hurts nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eventlog
+import replay
+import runner
+from runner import _folded
+from tests.runner import stage
+
+TURNS = 40
+LEAST = 20_000
+
+
+@runner.tool(effect="reads")
+def look(n: int) -> str:
+    """Look at something."""
+    return f"{n}." * 300
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mebibyte takes a test too long to fill."""
+    monkeypatch.setattr(_folded, "LEAST", LEAST)
+
+
+def agent(turns: int = TURNS) -> runner.Agent:
+    """An agent that looks many times; it stops at a limit before its end, unless `turns` allow it."""
+    script: list[Any] = [runner.calls(("look", {"n": n})) for n in range(TURNS)]
+    return stage.agent([*script, "seen"], look, limits=runner.Limits(turns=turns))
+
+
+def interrupted(runs: Path, turns: int = TURNS - 5) -> None:
+    """A run that was stopped by its limit."""
+    with pytest.raises(runner.TurnLimit):
+        runner.start_sync(agent(turns), "look", runs=runs, run="r")
+
+
+def snapshots(runs: Path) -> list[int]:
+    """The lines that a run's snapshots are of."""
+    return sorted(int(path.stem.removeprefix("snap-")) for path in (runs / "r").glob("snap-*.json"))
+
+
+def folded(runs: Path) -> replay.State:
+    """The state of all events, whatever a snapshot says."""
+    return replay.load(eventlog.read(runs, "r").lines)
+
+
+def first_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Watch where openings begin to read."""
+    seen: list[int] = []
+    opened = eventlog.open
+
+    def watched(*arguments: Any, **options: Any) -> eventlog.Log:
+        log = opened(*arguments, **options)
+        seen.append(log.lines[0].seq)
+        return log
+
+    monkeypatch.setattr(eventlog, "open", watched)
+    return seen
+
+
+def test_a_long_run_compacts_and_a_resume_begins_behind_the_last_snapshot(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is the one that all events fold to, and the run ends as if nothing had been."""
+    interrupted(runs)
+    last = snapshots(runs)[-1]
+    assert runner.read("r", runs) == folded(runs)
+    begun = first_lines(monkeypatch)
+    assert stage.finished(runner.resume_sync("r", agent(TURNS + 5), runs=runs)) == "seen"
+    assert begun == [last + 1]
+    assert runner.read("r", runs) == folded(runs)
+    assert len(stage.results(runs)) == TURNS
+    assert eventlog.verify(runs, "r").ok
+
+
+def test_a_snapshot_is_of_a_line_with_nothing_in_flight(runs: Path) -> None:
+    """What is about to happen is written behind it, so that a death while it is made leaves nothing open."""
+    interrupted(runs)
+    for cache in eventlog.verify(runs, "r").snapshots:
+        lines = eventlog.read(runs, "r").lines[: cache.seq + 1]
+        assert not replay.load(lines).busy
+        assert not any(isinstance(replay.decode(raw), replay.ModelAsked) for raw in lines[-1].events)
+
+
+def test_snapshots_cost_a_constant_factor_of_the_log(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is made when the lines since the last weigh as much as that one did, however long the run."""
+    sizes: list[int] = []
+    compact = eventlog.Log.compact
+
+    def counted(log: eventlog.Log, *given: Any, **options: Any) -> eventlog.Snapshot | None:
+        made = compact(log, *given, **options)
+        assert made is not None
+        sizes.append(made.size)
+        return made
+
+    monkeypatch.setattr(eventlog.Log, "compact", counted)
+    monkeypatch.setattr(_folded, "LEAST", 2_000)
+    interrupted(runs)
+    assert len(sizes) > 3
+    assert sum(sizes) < 3 * len(stage.written(runs))
+
+
+@pytest.mark.parametrize("error", [eventlog.DiskFull("r", "no space"), eventlog.DiskFailed("snap", "I/O error")])
+def test_a_compaction_that_finds_no_room_does_not_hurt_the_run(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, error: eventlog.LogError
+) -> None:
+    """It is tried again, but not at every turn: each try costs a line of its own."""
+    tries: list[int] = []
+
+    def full(log: eventlog.Log, *_: object, **__: object) -> None:
+        tries.append(log.seq)
+        raise error
+
+    monkeypatch.setattr(eventlog.Log, "compact", full)
+    assert stage.finished(runner.start_sync(agent(TURNS + 5), "look", runs=runs, run="r")) == "seen"
+    assert 1 <= len(tries) <= len(stage.written(runs)) // LEAST
+    assert snapshots(runs) == []
+
+
+def test_a_roll_that_fails_ends_the_life_and_the_results_are_on_disk(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dead writer starts no further effect; what had come back was saved before."""
+
+    def broken(log: eventlog.Log, *_: object, **__: object) -> None:
+        raise eventlog.LogDead(log.run, "a roll failed: I/O error")
+
+    monkeypatch.setattr(eventlog.Log, "compact", broken)
+    with pytest.raises(eventlog.LogDead):
+        runner.start_sync(agent(), "look", runs=runs, run="r")
+    monkeypatch.undo()
+    state = runner.read("r", runs)
+    assert not state.busy
+    assert state.open == ()
+    assert {marked.call for marked in stage.events(runs, replay.AttemptMarked)} == set(stage.results(runs))
+
+
+def _spoil(runs: Path) -> Iterator[None]:
+    for path in sorted((runs / "r").glob("snap-*.json"), reverse=True):
+        path.write_bytes(path.read_bytes().replace(b'"turns":', b'"TURNS":'))
+        yield
+
+
+def test_a_rotten_snapshot_is_passed_over(runs: Path) -> None:
+    """Hazard 12: then the one before it counts, then the log alone."""
+    interrupted(runs)
+    assert len(snapshots(runs)) == 2
+    for _ in _spoil(runs):
+        assert runner.read("r", runs) == folded(runs)
+    assert stage.finished(runner.resume_sync("r", agent(TURNS + 5), runs=runs)) == "seen"
+
+
+def test_a_snapshot_of_another_fold_is_passed_over(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hazard 12: after an upgrade the same lines may mean another state."""
+    interrupted(runs)
+    whole = runner.read("r", runs)
+    monkeypatch.setattr(replay, "FOLD_VERSION", replay.FOLD_VERSION + 1)
+    begun = first_lines(monkeypatch)
+    assert runner.read("r", runs) == whole
+    assert stage.finished(runner.resume_sync("r", agent(TURNS + 5), runs=runs)) == "seen"
+    assert begun == [0]
+
+
+def test_a_snapshot_whose_state_is_of_another_line_is_passed_over(runs: Path) -> None:
+    """Whoever made it gave the log a state that it was not made of; events would be missing for ever."""
+    interrupted(runs)
+    state = folded(runs)
+    with eventlog.open(runs, "r") as log:
+        log.compact(replay.dump(replay.NEW), replay.FOLD_VERSION)
+    read = runner.read("r", runs)
+    assert (read.messages, read.turns) == (state.messages, state.turns)
+
+
+def test_an_answer_and_a_stop_begin_behind_a_snapshot(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They write one event and fold nothing twice."""
+    interrupted(runs)
+    begun = first_lines(monkeypatch)
+    assert runner.stop("r", "ann", runs=runs).stopped is not None
+    assert begun == [snapshots(runs)[-1] + 1]
+    assert runner.read("r", runs) == folded(runs)

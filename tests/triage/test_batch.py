@@ -1,0 +1,102 @@
+"""The batch: what its recorded conversation is made of, and checks that find what is wrong in a batch alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import replay
+import runner
+from runner import triage
+from runner.triage._tracker_store import comments, issues
+from tests.triage.sabotages_batch import SABOTAGES
+from tests.triage.worlds import BATCH, TASK, Done
+
+pytestmark = pytest.mark.usefixtures("_suites_once")
+
+
+def test_an_uninterrupted_batch_passes_every_check(batch: Done) -> None:
+    """Six checks for each of six groups, and eighteen of the whole."""
+    outcomes = batch.job.check(batch.run)
+    assert [str(outcome) for outcome in outcomes if not outcome.ok] == []
+    assert len(outcomes) == 6 * 6 + 18
+    assert all(outcome.sentence.endswith(".") for outcome in outcomes)
+    assert [o.name for o in outcomes if o.name.endswith("patched-once")] == [
+        f"B-10{n} patched-once" for n in (1, 2, 3, 4, 6, 7)
+    ]
+
+
+def test_it_takes_142_saves_with_a_summary_in_the_middle(batch: Done) -> None:
+    """The size of the job that the benchmarks speak of, and a conversation that was too long to be sent whole."""
+    state = runner.read(batch.run, batch.job.runs)
+    assert (state.seq, state.turns) == (142, 60)
+    assert state.summary is not None
+    events = [replay.decode(raw) for line in eventlog.read(batch.job.runs, batch.run).lines for raw in line.events]
+    asked = [event.purpose for event in events if isinstance(event, replay.ModelAsked)]
+    assert (asked.count("summary"), asked.index("summary")) == (1, 28)
+
+
+def test_its_groups_are_of_every_kind() -> None:
+    """Six causes in five files, one met twice, one never seen again, and one patch that had to be corrected."""
+    expected = triage.Task(BATCH).expected
+    crashes = {crash.id for crash in triage.Task(BATCH).crashes()}
+    parts = (expected.fixes, expected.same, expected.unseen)
+    assert sorted(group.crash for part in parts for group in part) == sorted(crashes)
+    assert len({fix.patch.path for fix in expected.fixes}) == 5
+    assert {same.cause for same in expected.same} < {fix.cause for fix in expected.fixes}
+    replies = runner.Recorded(triage.Task(BATCH).recording).replies
+    called = [call.tool for reply in replies.values() for call in reply.calls]
+    assert called.count("issue_file") == len(expected.fixes) + len(expected.same)
+    assert called.count("code_patch") == len(expected.fixes) + len(expected.corrected)
+    assert called.count("issue_comment") == expected.comments
+
+
+def test_each_cause_has_one_issue_and_the_second_filing_became_a_comment(batch: Done) -> None:
+    """What a person finds in the tracker afterwards."""
+    filed = issues(batch.job.world.tracker)
+    assert [issue.cause for issue in filed] == [fix.cause for fix in batch.job.task.expected.fixes]
+    assert [comment.issue for comment in comments(batch.job.world.tracker)] == [1, 1, 2, 3, 4, 5, 6]
+
+
+def test_the_checks_of_the_world_do_not_need_the_log(batch: Done, tmp_path: Path) -> None:
+    """They say what they say of the world."""
+    done = batch.copy(tmp_path)
+    shutil.rmtree(done.job.runs)
+    names = [check.name for check in triage.CATALOGUE[BATCH] if check.looks == "world"]
+    assert len(names) == 14
+    assert done.failed(*names) == {}
+
+
+def test_a_check_of_each_group_fails_for_the_group_that_is_wrong(batch: Done, tmp_path: Path) -> None:
+    """And says which; the others stand."""
+    done = batch.copy(tmp_path)
+    done.sql("UPDATE issue SET title = 'it crashes' WHERE id = 2")
+    assert done.failed("names-crash", "one-issue") == {"B-102 names-crash": "the title does not name B-102"}
+
+
+def test_every_check_that_the_first_task_has_not_is_sabotaged() -> None:
+    """The others are, in a world of the first task."""
+    more = {check.name for check in triage.CATALOGUE[BATCH]} - {check.name for check in triage.CATALOGUE[TASK]}
+    assert more <= {name for name, _ in SABOTAGES}
+
+
+@pytest.mark.parametrize(("name", "sabotage"), SABOTAGES, ids=lambda part: getattr(part, "__name__", part))
+def test_a_sabotage_is_found(batch: Done, tmp_path: Path, name: str, sabotage: Callable[[Done], None]) -> None:
+    """For each check a batch in which exactly what it promises is not so."""
+    done = batch.copy(tmp_path)
+    sabotage(done)
+    failed = done.failed(name)
+    assert len(failed) == 1
+    assert not any("Error: " in why for why in failed.values()), failed
+
+
+def test_a_world_that_is_gone_fails_every_check_and_raises_nothing(batch: Done, tmp_path: Path) -> None:
+    """No check of the batch may be content with nothing."""
+    done = batch.copy(tmp_path)
+    shutil.rmtree(done.job.world.path)
+    shutil.rmtree(done.job.runs)
+    assert len(done.failed()) == 54
