@@ -40,7 +40,7 @@ class Fault:
     """What goes wrong, and when.
 
     `verbs` and `nth` (from 1) say at which operation, counted over those verbs and, if `name` is given, over files
-    whose name contains it; `lasting` goes on from there. `error` is an errno, or an exception to raise as it is;
+    whose name begins so; `lasting` goes on from there. `error` is an errno, or an exception to raise as it is;
     `late` raises it after the operation was done. `takes` has a write take so many bytes first, and without `error`
     say so. `claims` has a write say so many bytes more than it was given. `pages` is what a failed sync leaves.
     """
@@ -168,7 +168,7 @@ class Faulty(Passing):
         self.steps.append((verb, name))
         due = None
         for at, fault in enumerate(self.faults):
-            if verb in fault.verbs and fault.name in name:
+            if verb in fault.verbs and name.startswith(fault.name):
                 self._counts[at] += 1
                 if due is None and (self._counts[at] == fault.nth or (fault.lasting and self._counts[at] > fault.nth)):
                     due = fault

@@ -107,7 +107,7 @@ class RetriedSync(crashtest.Passing):
 
 
 class CutNotSynced(crashtest.Passing):
-    """A segment is cut to its last newline, and the cut is not synced before the head says closed, or a roll goes on."""
+    """A segment is cut to its last newline, and the cut is not synced before a head says closed or a roll goes on."""
 
     def sync(self, fd: int) -> None:
         """Leave segments out: only their cut is synced so; a file that is written whole has another name then."""

@@ -52,7 +52,7 @@ ROWS = (
     Row("create: the directory is synced before the head claims", POWER, DAMAGE, removed.NoNameSync),
     Row("open: the head claims nothing before the directory is synced", DEATH, DAMAGE, later, removed.claims_at_once),
     Row("open: the head says open, durably, before the first save", POWER, DAMAGE, patch=removed.stays_closed),
-    Row("the run's directory is synced", DEATH, "the run is gone", removed.NoDirectorySync),
+    Row("the run's directory is synced", DEATH, DAMAGE, removed.NoDirectorySync),
     Row("the directory of runs is synced", POWER, "the run is gone", removed.NoParentSync),
     Row("a file is synced before it gets its name", POWER, DAMAGE, removed.RenameBeforeSync),
     Row("a failed sync is not tried again", FAILED, DAMAGE, removed.RetriedSync),

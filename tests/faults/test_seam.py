@@ -29,7 +29,7 @@ def begun(steps: tuple[str, ...], *faults: Fault, wrap: Wrap = plain) -> Story:
     machine = Machine()
     if steps == LIFE:
         return Story(machine, faults=faults, wrap=wrap)
-    torn = Story(machine, faults=[Fault(verbs=("write_some",), name="seg-", nth=3, error=crashtest.Killed, takes=300)])
+    torn = Story(machine, faults=[Fault(verbs=("write_some",), name="seg-", nth=1, error=crashtest.Killed, takes=300)])
     torn.play(["create", "two"])
     return Story(machine, torn.promise, faults=faults, wrap=wrap)
 
@@ -131,7 +131,7 @@ def test_no_room_at_each_byte_of_a_line(name: str, step: str) -> None:
     """Hazard 17: the line is taken back whole, the caller hears `DiskFull`, the log is alive and as it was."""
     for takes in range(0, size_of(step) + 1, 1 if name == "ENOSPC" else 13):
         machine = Machine()
-        full = Fault(verbs=("write_some",), name="seg-", nth=3, error=getattr(errno, name), takes=takes)
+        full = Fault(verbs=("write_some",), name="seg-", nth=1, error=getattr(errno, name), takes=takes)
         story = Story(machine, faults=[full])
         story.play(["create", step, "one"])
         assert [type(error) for error in story.refused] == [eventlog.DiskFull]
@@ -151,7 +151,7 @@ def test_a_quota_that_shows_only_at_the_sync() -> None:
 def test_short_writes_of_every_length() -> None:
     """Hazard 18: whatever part of a line the system takes, the rest follows in its place."""
     for takes in range(1, size_of("one")):
-        story = Story(Machine(), faults=[Fault(verbs=("write_some",), name="seg-", nth=3, takes=takes)])
+        story = Story(Machine(), faults=[Fault(verbs=("write_some",), name="seg-", nth=1, takes=takes)])
         story.play(["create", "one", "close", "two"])
         assert story.refused == []
         found = eventlog.read(RUNS, RUN, disk=Process(story.machine, 2))
@@ -176,6 +176,6 @@ def test_a_write_that_claims_more_than_it_was_given(claims: int, nth: int) -> No
 
 def test_a_write_that_takes_nothing() -> None:
     """A count of zero would be tried for ever; it is an error at once."""
-    story = Story(Machine(), faults=[Fault(verbs=("write_some",), name="seg-", nth=3, takes=0)])
+    story = Story(Machine(), faults=[Fault(verbs=("write_some",), name="seg-", nth=1, takes=0)])
     story.play(["create", "one"])
     assert [type(error) for error in story.refused] == [eventlog.LogDead]

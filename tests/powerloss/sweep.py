@@ -195,5 +195,5 @@ def understood(text: str) -> Fault:
 
 
 def no_room(nth: int, takes: int) -> Fault:
-    """Give ENOSPC at the `nth` write into a segment (the first two make it), after so many bytes."""
+    """Give ENOSPC at the `nth` write into a segment that has its name, after so many bytes."""
     return Fault(verbs=("write_some",), name="seg-", nth=nth, error=errno.ENOSPC, takes=takes)
