@@ -93,12 +93,13 @@ def founded(
 
 
 def _beginning(run: str, at: datetime, header: Header, events: Sequence[bytes]) -> tuple[list[Line], list[bytes]]:
-    content = [build(0, FIRST_LIFE, at, NO_SUM, header)]
-    lines = [parse(content[0])]
+    content = build(0, FIRST_LIFE, at, NO_SUM, header)
+    lines = [parse(content)]
     if events:
-        content.append(build(1, FIRST_LIFE, at, lines[0].sum, events))
-        lines.append(checked(run, content[1], events))
-    return lines, content
+        opening = build(1, FIRST_LIFE, at, lines[0].sum, events)
+        lines.append(checked(run, opening, events))
+        content += opening
+    return lines, [content]
 
 
 def _made(disk: Disk, runs: Path) -> bool:
