@@ -28,7 +28,7 @@ class Accept:
     def __call__(self, snapshot: eventlog.Snapshot) -> bool:
         """Whether a fold may go on from here."""
         state = replay.restore(snapshot.state) if snapshot.version == replay.FOLD_VERSION else None
-        if state is None or state.seq != snapshot.seq:
+        if state is None or state.seq != snapshot.seq or state.unknown:  # what was unknown then may be known now
             return False
         self.state = state
         return True

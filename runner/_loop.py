@@ -130,16 +130,13 @@ class Life:
 
     def _compact(self, state: State) -> State:
         """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
-        with self._filing:
-            if self._files:  # lines of files that the state does not hold yet
+        try:
+            if self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq) is None:
                 return state
-            try:
-                if self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq) is None:
-                    return state
-            except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
-                self._not_before = self.log.bytes_since_snapshot + _folded.LEAST
-                _log.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
-            return replace(state, seq=self.log.seq, life=self.log.life)
+        except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
+            self._not_before = self.log.bytes_since_snapshot + _folded.LEAST
+            _log.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
+        return replace(state, seq=self.log.seq, life=self.log.life)
 
     def answer(self, state: State, answered: Event) -> State:
         """Write an answer that a person gave to this process."""

@@ -132,7 +132,7 @@ class Faulty(Passing):
         return self._do("list", path, lambda: self.inner.list(path))
 
     def close(self, fd: int) -> None:
-        """Close; the descriptor is gone even when the system says that closing failed. A killed process closes nothing."""
+        """Close; the descriptor is gone even when closing fails. A killed process closes nothing."""
         if self._killed:
             return
         fault = self._due("close", fd)

@@ -37,16 +37,14 @@ class Suite(msgspec.Struct, frozen=True):
 
 def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = False) -> Suite:
     """Run the tests of `folder`, or those of `path` in it; at most `seconds`. `each`: with a line for each test."""
-    words = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
-    words += ["-rA"] if each else []
-    command = [sys.executable, "-P", str(_SCRIPT), str(seconds + 5), *words, *([path] if path else [])]
+    command = [sys.executable, "-P", str(_SCRIPT), str(seconds + 5), *words(folder, path, each=each)]
     ours, theirs = os.pipe()
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(  # noqa: S603 (our interpreter, our script, and a path that the caller has checked)
                 command,
                 cwd=folder,
-                env=_environment(),
+                env=environment(),
                 stdin=ours,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -56,10 +54,21 @@ def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = 
             status = _wait(process, seconds)
         finally:
             os.close(theirs)
-        return Suite(status == 0, status, _tail(output, folder, _SHOWN_EACH if each else _SHOWN, timed_out=status < 0))
+        return said(status, output, folder, each=each)
 
 
-def _environment() -> dict[str, str]:
+def words(folder: Path, path: str = "", *, each: bool = False) -> list[str]:
+    """What pytest is told."""
+    told = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
+    return [*told, *(["-rA"] if each else []), *([path] if path else [])]
+
+
+def said(status: int, output: IO[bytes], folder: Path, *, each: bool = False) -> Suite:
+    """What pytest's status and its output come to; a negative status is a signal's."""
+    return Suite(status == 0, status, _tail(output, folder, _SHOWN_EACH if each else _SHOWN, timed_out=status < 0))
+
+
+def environment() -> dict[str, str]:
     """The environment, less what would make pytest or the interpreter behave as in a test run of our own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS) or name == "PYTHONPATH"}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MODELS: tuple[Model, ...] = ("ext4", "posix")
-LIMIT = 16
+LIMIT = 8
 
 
 def a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
@@ -35,7 +35,7 @@ def a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
 def a_death_and_then_a_power_cut(tally: Tally, wrap: Wrap) -> Iterator[None]:
     """Kill the writer anywhere; another process goes on with what the page cache shows; then the power goes."""
     steps = ("create", "two", "one")
-    for fault in deaths(steps, wrap):
+    for fault in reversed(list(deaths(steps, wrap))):  # the later ones tell more
         power(tally, steps, "posix", since="fault", faults=[fault], limit=LIMIT, wrap=wrap)
         yield
 

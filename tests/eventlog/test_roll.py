@@ -197,6 +197,23 @@ def test_a_closed_log_and_a_lost_lock_are_not_rolled(tmp_path: Path) -> None:
         log.compact(STATE, 1)
 
 
+def test_a_lock_lost_within_a_roll_is_noticed_before_anything_is_promised(tmp_path: Path) -> None:
+    """Hazard 24: another writer may have begun meanwhile, and knows nothing of the new segment."""
+
+    class Stealing(Traced):
+        def after(self, verb: str, name: str) -> None:
+            """Take the lock's file away while the segment gets its name."""
+            if (verb, name) == ("rename", TWO):
+                (tmp_path / "r" / "lock").unlink()
+
+    log = begun(tmp_path, Stealing())
+    with pytest.raises(eventlog.LockLost):
+        log.roll()
+    with pytest.raises(eventlog.LogDead):
+        log.append(AT, [event(1)])
+    log.close()
+
+
 def test_a_log_with_the_most_segments_there_may_be_goes_on_in_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,10 +6,11 @@ import ast
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import eventlog
-from eventlog import _frame
+from eventlog import _frame, _head
 from tests.eventlog import shelf
 from tests.eventlog.making import ROOT
 
@@ -179,6 +180,37 @@ def test_they_agree_on_headers(tmp_path: Path, old: bytes, new: bytes) -> None:
     text = line.replace(old, new)[:-43]
     runs = shelf.lay(tmp_path / "r", {"seg-000001.jsonl": text + b',"sum":"%b"}\n' % _frame.digest(text).encode()})
     assert seen_by_verify(runs) == seen_by_scan(runs)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b'\0\0x\n{"seq":9,bad\n',
+        b'\0\0x\n\0{"seq":9,bad\n',
+        b"\0\0x\nbad\n",
+        b'\0\0x\n{"seq":9,bad',
+        b'{"seq":9,bad\n{"seq":9,bad\n',
+        b'{"seq":9\n\0\0',
+    ],
+)
+def test_they_agree_on_what_lies_behind_the_last_line(tmp_path: Path, behind: bytes) -> None:
+    """A hole makes it torn, a whole line behind the hole makes it damage again: a writer never leaves that."""
+    runs = shelf.lay(tmp_path / "r", {"seg-000001.jsonl": shelf.log("short")["seg-000001.jsonl"] + behind})
+    assert seen_by_verify(runs) == seen_by_scan(runs)
+
+
+@pytest.mark.parametrize("changes", [{}, {"offset": 7}, {"segment": 2}, {"seq": 1}, {"sum": "0" * 32}, {"seq": 99}])
+@pytest.mark.parametrize("closed", [True, False])
+def test_they_agree_on_heads_that_contradict_the_log(tmp_path: Path, changes: dict[str, object], closed: bool) -> None:
+    """Such a head has a right check: whoever made it was no disk."""
+    content = shelf.log("rolled")
+    runs = shelf.lay(tmp_path / "r", content)
+    was = eventlog.scan(runs, "r").head
+    assert was is not None
+    told = msgspec.structs.replace(was, closed=closed, **changes)
+    runs = shelf.lay(tmp_path / "r", {**content, "head": _head.encode(told)})
+    assert seen_by_verify(runs) == seen_by_scan(runs)
+    assert eventlog.verify(runs, "r").ok is not bool(changes)
 
 
 def test_a_newer_format_is_newer_to_both(tmp_path: Path) -> None:

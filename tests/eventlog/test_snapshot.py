@@ -222,3 +222,48 @@ def test_the_torn_end_of_a_compacted_log_is_cut_and_kept(tmp_path: Path) -> None
         log.append(AT, [event(9)])
     assert eventlog.verify(runs, "r").ok
     assert numbers(runs) == list(range(12))
+
+
+def test_the_first_damage_is_named_although_an_opener_begins_behind_it(tmp_path: Path) -> None:
+    """What stands behind a snapshot is damaged, and something before it too: then a person wants the whole story."""
+    runs = laid(tmp_path)
+    for number in (2, 4):
+        path = segment(runs, number=number)
+        path.write_bytes(path.read_bytes().replace(b"noted", b"NOTED", 1))
+    with pytest.raises(eventlog.LogDamaged) as caught:
+        eventlog.open(runs, "r", accept=lambda _: True)
+    assert caught.value.file == segment(runs, number=2).name
+
+
+def test_nobody_is_asked_about_a_snapshot_that_the_log_does_not_confirm(tmp_path: Path) -> None:
+    """A state of another log with the same name and the same line numbers is not even looked at."""
+    runs = laid(tmp_path)
+    other = eventlog.create(tmp_path / "other", "r", at=AT, events=[b'{"another":1}'], disk=Quick())
+    for number in range(3):
+        other.append(AT, [event(number)])
+        other.compact(b'"another"', 1)
+        other.append(AT, [event(100 + number)])
+    other.close()
+    (runs / "r" / NEWEST).write_bytes((tmp_path / "other" / "r" / NEWEST).read_bytes())
+    asked: list[int] = []
+
+    def accept(snapshot: eventlog.Snapshot) -> bool:
+        asked.append(snapshot.seq)
+        return True
+
+    with pytest.raises(eventlog.LogDamaged, match="another line 8"):
+        eventlog.open(runs, "r", accept=accept)
+    assert asked == []
+
+
+def test_a_head_that_names_another_line_than_the_snapshot_is_damage(tmp_path: Path) -> None:
+    """The two witnesses contradict each other about one line."""
+    runs = laid(tmp_path)
+    end = segment(runs, number=3).stat().st_size
+    for total, is_good in ((eventlog.read(runs, "r").lines[8].sum, True), ("0" * 32, False)):
+        head(runs).write_bytes(_head.encode(eventlog.Head(8, total, 3, end, closed=False)))
+        if is_good:
+            assert eventlog.read(runs, "r", accept=lambda _: True).snapshot is not None
+            continue
+        with pytest.raises(eventlog.LogDamaged, match="the head names another line 8"):
+            eventlog.open(runs, "r", accept=lambda _: True)

@@ -89,7 +89,7 @@ class Story:
                 self._step(step)
             except (eventlog.LogError, KeyboardInterrupt) as error:
                 self.refused.append(error)
-                if self.log is None or not self._may_go_on(error, step, self.log.seq):
+                if self.log is None or not self._may_go_on(error, step):
                     self._is_dead()
                     self._let_go()
             except crashtest.Killed as error:
@@ -156,13 +156,17 @@ class Story:
             log.compact(state_of(self.promise.held), VERSION)
             self._note(held=(*self.promise.held, HEADER), snapshot=seq)
 
-    def _may_go_on(self, error: BaseException, step: str, seq: int) -> bool:
-        """Tell whether an error leaves the log alive; then nothing is in flight, and a roll may have been done."""
+    def _may_go_on(self, error: BaseException, step: str) -> bool:
+        """Tell whether an error leaves the log alive; then nothing is in flight."""
         alive = isinstance(error, eventlog.DiskFull) or (step == "snapshot" and isinstance(error, eventlog.DiskFailed))
         if alive and step in STEPS:
-            done = (HEADER,) if seq == len(self.promise.held) else ()
-            self._note(held=self.promise.held + done)
+            self._note(held=self._held())
         return alive
+
+    def _held(self) -> tuple[Content, ...]:
+        """Give the lines of a log that is alive after all: its roll may have been done before something went wrong."""
+        rolled = self.log is not None and self.log.seq == len(self.promise.held)
+        return (*self.promise.held, HEADER) if rolled else self.promise.held
 
     def _event(self, log: eventlog.Log, step: str) -> bytes:
         event = b'{"n":%d%d,"text":""}' % (log.life, self._number)
@@ -176,7 +180,7 @@ class Story:
         """After a failed save the writer takes nothing more; one that an interrupt left alive goes on as if unasked."""
         if self.log is None:
             return
-        seen = len(self.machine.trace)
+        seen, held = len(self.machine.trace), self._held()
         try:
             self.log.append(AT, [b'{"n":"again"}'])
         except eventlog.LogError:
@@ -185,7 +189,7 @@ class Story:
         else:
             if not isinstance(self.refused[-1], KeyboardInterrupt):
                 raise Broken(f"a writer went on after {self.refused[-1]}")
-            self._note(held=(*self.promise.held, (b'{"n":"again"}',)))
+            self._note(held=(*held, (b'{"n":"again"}',)))
 
     def _let_go(self) -> None:
         if self.log is not None:

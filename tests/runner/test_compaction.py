@@ -179,6 +179,19 @@ def test_a_snapshot_whose_state_is_of_another_line_is_passed_over(runs: Path) ->
     assert (read.messages, read.turns) == (state.messages, state.turns)
 
 
+def test_a_snapshot_with_events_that_were_unknown_is_passed_over(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its maker could not fold them; whoever opens the run may be the version that can."""
+    interrupted(runs)
+    with eventlog.open(runs, "r") as log:
+        log.append(log.at, [b'{"type":"of_a_later_version"}'])
+        log.compact(replay.dump(replay.load(eventlog.read(runs, "r").lines)), replay.FOLD_VERSION)
+    begun = first_lines(monkeypatch)
+    with pytest.raises(runner.CannotContinue):
+        runner.resume_sync("r", agent(), runs=runs)
+    assert begun[0] < log.seq - 1
+    assert runner.read("r", runs).unknown == ("of_a_later_version",)
+
+
 def test_an_answer_and_a_stop_begin_behind_a_snapshot(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They write one event and fold nothing twice."""
     interrupted(runs)

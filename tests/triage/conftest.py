@@ -11,7 +11,7 @@ import pytest
 from runner.triage import _suite
 from tests.triage import worlds
 from tests.triage.lives import Lives
-from tests.triage.suites import Remembered
+from tests.triage.suites import Forks, Remembered
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +23,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def suites(shared: Path) -> Iterator[Remembered]:
+    """What the session knows of workspaces' tests."""
+    forks = Forks()
+    yield Remembered(shared / "suites", forks.run)
+    forks.close()
+
+
 @pytest.fixture
-def _suites_once(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _suites_once(suites: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
     """Really run a workspace's tests once for each content."""
-    monkeypatch.setattr(_suite, "run", Remembered(shared / "suites").run)
+    monkeypatch.setattr(_suite, "run", suites.run)
 
 
 @pytest.fixture(scope="session")
@@ -37,26 +45,26 @@ def lives(shared: Path) -> Iterator[Lives]:
     lives.close()
 
 
-def _finished(task: str, shared: Path) -> worlds.Done:
+def _finished(task: str, shared: Path, suites: Remembered) -> worlds.Done:
     """The session's finished run of a task; whichever process asks first makes it, once."""
     with (shared / f"{task}.lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        patch.setattr(_suite, "run", Remembered(shared / "suites").run)
+        patch.setattr(_suite, "run", suites.run)
         done = worlds.recorded(task, shared / task)
         worlds.end_trackers(shared / task)
     return done
 
 
 @pytest.fixture(scope="session")
-def finished(shared: Path) -> worlds.Done:
+def finished(shared: Path, suites: Remembered) -> worlds.Done:
     """A run of the first task that nothing interrupted; not to be changed: copy it."""
-    return _finished(worlds.TASK, shared)
+    return _finished(worlds.TASK, shared, suites)
 
 
 @pytest.fixture(scope="session")
-def batch(shared: Path) -> worlds.Done:
+def batch(shared: Path, suites: Remembered) -> worlds.Done:
     """The same of the batch."""
-    return _finished(worlds.BATCH, shared)
+    return _finished(worlds.BATCH, shared, suites)
 
 
 @pytest.fixture(autouse=True)

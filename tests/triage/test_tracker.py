@@ -4,62 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from runner.triage._manners import Manners
-from runner.triage._tracker import Idle, Tracker
-from runner.triage._tracker_store import Draft, Remark, Store, comments, issues
-
-DRAFT = {"cause": "done-after-delete", "title": "it crashes", "body": "IndexError"}
-REMARK = {"text": "the fix is in"}
-
-
-class Service:
-    """A tracker in this process, over a real file, with a clock that the test moves."""
-
-    def __init__(self, folder: Path) -> None:
-        self.now = datetime(2026, 11, 29, tzinfo=UTC)
-        self.seconds = 0.0
-        self.manners = Manners()
-        self.file = folder / "tracker.sqlite"
-        self.store = Store(self.file, lambda: self.now)
-        self.idle = Idle(120, lambda: self.seconds)
-        self.app = Tracker(self.store, lambda: self.manners, self.idle, "token")
-
-    def ask(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:
-        """Send these at the same time."""
-
-        async def all_of_them() -> list[httpx.Response]:
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://tracker") as client:
-                return list(await asyncio.gather(*(client.request(m, p, **more) for m, p, more in requests)))
-
-        return asyncio.run(all_of_them())
-
-    def post(self, content: object = DRAFT, key: str | None = None) -> httpx.Response:
-        """One request to file an issue."""
-        return self.ask(posted(content, key))[0]
-
-    def note(self, content: object = REMARK, key: str | None = None, issue: int = 1) -> httpx.Response:
-        """One request to comment."""
-        method, path, more = posted(content, key)
-        return self.ask((method, f"{path}/{issue}/comments", more))[0]
-
-    def get(self, path: str, **params: str) -> httpx.Response:
-        """One question."""
-        return self.ask(("GET", path, {"params": params}))[0]
-
-
-def posted(content: object = DRAFT, key: str | None = None) -> tuple[str, str, dict[str, Any]]:
-    """A request to file an issue."""
-    return "POST", "/issues", {"json": content, "headers": {"Idempotency-Key": key} if key else {}}
+from runner.triage._tracker_store import Draft, Store, issues
+from tests.triage.service import DRAFT, Service, posted
 
 
 @pytest.fixture
@@ -170,83 +124,6 @@ def test_one_issue_is_found_by_its_number(service: Service) -> None:
     service.post()
     assert service.get("/issues/1").json()["title"] == "it crashes"
     assert service.get("/issues/2").status_code == 404
-
-
-def test_a_comment_is_made_once_for_a_key(service: Service) -> None:
-    """The same promise as for an issue, in a table of its own."""
-    service.post()
-    first, second, other = service.note(key="k"), service.note(key="k"), service.note(key="other")
-    assert [response.status_code for response in (first, second, other)] == [201, 200, 201]
-    assert first.json() == second.json()
-    assert [(comment.issue, comment.key, comment.text) for comment in comments(service.file)] == [
-        (1, "k", REMARK["text"]),
-        (1, "other", REMARK["text"]),
-    ]
-    assert len(issues(service.file)) == 1
-
-
-def test_a_key_stands_for_one_request_of_either_kind(service: Service) -> None:
-    """Another text, another issue, or filing an issue under it is somebody's mistake, and makes nothing."""
-    service.post()
-    service.post()
-    service.note(key="k")
-    wrong = [service.note({"text": "more"}, "k"), service.note(key="k", issue=2), service.post(key="k")]
-    assert [response.status_code for response in wrong] == [422] * 3
-    assert (len(comments(service.file)), len(issues(service.file))) == (1, 2)
-
-
-def test_a_comment_on_no_issue_is_404(service: Service) -> None:
-    """And its key is as good as new."""
-    assert service.note(key="k").status_code == 404
-    service.post()
-    assert service.note(key="k").status_code == 201
-
-
-@pytest.mark.parametrize("manners", [Manners(ignore_keys=True), Manners(key_ttl=60)])
-def test_bad_manners_are_the_same_for_comments(service: Service, manners: Manners) -> None:
-    """A key that is ignored or forgotten makes a second comment, and the rows say so."""
-    service.post()
-    service.manners = manners
-    service.note(key="k")
-    service.now += timedelta(seconds=61)
-    assert service.note(key="k").json()["id"] == 2
-    assert [comment.key for comment in comments(service.file)] == ["k", "k"]
-
-
-def test_comments_are_found_by_their_issue_and_key(service: Service) -> None:
-    """What an agent asks after a crash, and what it hears when the lookup is down."""
-    for _ in range(2):
-        service.post()
-    for key, issue in (("a", 1), ("b", 1), ("a2", 2)):
-        service.note(key=key, issue=issue)
-    found = service.get("/issues/1/comments").json()["comments"]
-    assert [comment["key"] for comment in found] == ["a", "b"]
-    assert [c["id"] for c in service.get("/issues/1/comments", key="b").json()["comments"]] == [2]
-    assert service.get("/issues/1/comments", key="a2").json() == {"comments": []}
-    service.manners = Manners(lookup_down=True)
-    assert service.get("/issues/1/comments", key="b").status_code == 503
-    assert service.get("/issues/1/comments").status_code == 200
-
-
-@pytest.mark.parametrize("content", [{}, {"text": 1}, REMARK | {"more": ""}, DRAFT])
-def test_what_is_no_comment_is_400(service: Service, content: object) -> None:
-    """As for an issue."""
-    service.post()
-    assert service.note(content, "k").status_code == 400
-    assert comments(service.file) == []
-
-
-def test_a_file_from_before_there_were_comments_has_none(tmp_path: Path) -> None:
-    """Nor has one that was never used; a tracker that opens it makes room for them."""
-    file = tmp_path / "tracker.sqlite"
-    assert comments(file) == []
-    with closing(sqlite3.connect(file)) as db:
-        db.execute("CREATE TABLE issue (id INTEGER PRIMARY KEY AUTOINCREMENT, key, cause, title, body, created)")
-    assert comments(file) == []
-    with closing(Store(file, lambda: datetime(2026, 11, 29, tzinfo=UTC))) as store:
-        store.file(Draft(**DRAFT), "k", 60)
-        store.comment(1, Remark(**REMARK), None, 60)
-    assert len(comments(file)) == 1
 
 
 @pytest.mark.parametrize("content", [{}, [], DRAFT | {"body": 1}, DRAFT | {"more": ""}, {"cause": "\ud83d"}, "text"])
