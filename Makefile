@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 TASK := m1-done-after-delete
 DEMO := .demo
 
-.PHONY: demo test check format-check lint types arrows coverage format clean
+.PHONY: demo test test-full check format-check lint types arrows coverage format clean
 
 # The stamp names the folder it was made for: scripts and the editable install hold absolute paths, so a copied or
 # moved tree would otherwise run the code of the old one.
@@ -44,6 +44,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(RUN) pytest
+
+# The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted.
+test-full: $(READY)
+	$(RUN) pytest -m full -p tests.powerloss.figures -o faulthandler_timeout=900
 
 check: format-check lint types arrows coverage
 

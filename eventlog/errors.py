@@ -201,7 +201,7 @@ class NotStorable(LogError):
 class NetworkStorage(LogError):
     """The directory is on a network file system, where a lock may not exclude another machine (spec 13)."""
 
-    hint = "Use a local disk, or force it if you know that only one machine uses this directory."
+    hint = "Use a local disk; in code, `force=True` accepts it where only one machine uses this directory."
 
     def __init__(self, path: str, kind: str) -> None:
         """Keep the path and the file system's type."""

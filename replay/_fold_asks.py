@@ -25,12 +25,14 @@ def asked(state: State, event: e.ModelAsked, at: datetime) -> State:
     return replace(state, ask=Ask(purpose=event.purpose, n=event.n, upto=event.upto, bound=event.bound), wait=None)
 
 
-def _pay(spent: Spent, reply: Reply) -> Spent:
+def _pay(spent: Spent, reply: Reply, ask: Ask) -> Spent:
+    """What is spent with this reply; one without a price counts as the most its ask could cost, never as nothing."""
+    dollars = reply.dollars if reply.dollars is not None else ask.bound.dollars
     return replace(
         spent,
         input_tokens=spent.input_tokens + reply.usage.input_tokens,
         output_tokens=spent.output_tokens + reply.usage.output_tokens,
-        dollars=spent.dollars + (reply.dollars or 0.0),
+        dollars=spent.dollars + (dollars or 0.0),
         unpriced=spent.unpriced + (reply.dollars is None),
     )
 
@@ -39,7 +41,7 @@ def replied(state: State, event: e.ReplySaved, at: datetime) -> State:
     """A complete reply: a summary, a final answer, or calls to run."""
     ask = present(state.ask, "nothing was asked")
     reply = event.reply
-    state = replace(state, ask=None, failures=Failures(), spent=_pay(state.spent, reply))
+    state = replace(state, ask=None, failures=Failures(), spent=_pay(state.spent, reply, ask))
     if ask.purpose == "summary":
         return replace(state, summary=Summary(text=reply.text, upto=ask.upto))
     turn = state.turns + 1

@@ -65,7 +65,8 @@ def recorded(state: State, event: e.ResultRecorded, at: datetime) -> State:
     if event.how in ("found", "told"):
         require(call.open, "there is nothing to settle")
     if event.how in ("failed", "invalid", "refused"):
-        require(not call.open, "an attempt may have acted")
+        only_reads = all(a.effect == "reads" for a in call.attempts)  # nothing that reads has acted
+        require(only_reads or not call.open, "an attempt may have acted")
     result = Result(
         call=event.call, tool=call.call.tool, provider_id=call.call.provider_id, how=event.how, text=event.text
     )

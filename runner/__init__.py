@@ -7,7 +7,21 @@ process.
 `approve`, `refuse` and `settle`; `stop` ends a run for good. `ScriptedModel` and `Recorded` are models for tests.
 """
 
-from replay import Bound, Limits, Message, Question, Reply, State, ToolCall, Usage
+from replay import (
+    Answered,
+    Bound,
+    Limits,
+    Message,
+    Question,
+    Replied,
+    Reply,
+    Result,
+    Said,
+    State,
+    Summary,
+    ToolCall,
+    Usage,
+)
 from runner._agent import Agent
 from runner._call import Call, Found, Missing, NotInACall, Unsure, current_call
 from runner._clock import Clock
@@ -57,6 +71,7 @@ __all__ = [
     "Agent",
     "AlreadyAnswered",
     "Answer",
+    "Answered",
     "BadAgent",
     "BadRecording",
     "BadTool",
@@ -90,15 +105,19 @@ __all__ = [
     "ReadOnlyWorkspace",
     "Recorded",
     "Recorder",
+    "Replied",
     "Reply",
     "Request",
+    "Result",
     "RunError",
     "RunStopped",
+    "Said",
     "ScriptedModel",
     "State",
     "StoppedByPerson",
     "Summarise",
     "SummariseAfter",
+    "Summary",
     "TokenLimit",
     "TooManyResumes",
     "Tool",

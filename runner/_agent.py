@@ -42,6 +42,14 @@ class Agent:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        given: Sequence[object] = self.tools
+        strange = next((t for t in given if not isinstance(t, Tool)), None)
+        if strange is not None:
+            message = f"{strange!r} is not a tool: put @runner.tool on its function"
+            raise BadAgent(message)
+        if self.approve not in ("ask", "off"):
+            message = f"approve is {self.approve!r}, not 'ask' or 'off'"
+            raise BadAgent(message)
         names = [t.name for t in self.tools]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:

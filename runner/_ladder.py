@@ -103,7 +103,8 @@ def harmless(tool: Tool, call: CallState, now: datetime) -> bool:
 
 def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> list[Event]:
     """What comes next for a call that has attempts, none of them in flight, and no result."""
-    if not call.open:
+    last = call.attempts[-1]
+    if not call.open or (last.effect == "reads" and last.did == "nothing"):  # a read that raised has simply failed
         return _again(tool, call, state, now)
     told = _told(call, state)
     if told is not None:
@@ -111,12 +112,18 @@ def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> li
     changed = _changed(tool, call)
     if tool is None or changed is not None:
         return ask(call, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
-    last = call.attempts[-1]
     if not last.asks and harmless(tool, call, now) and call.ended < tool.attempts:
         return _rerun(tool, call, state, now)
     if last.asks or tool.find is None:
-        return ask(call, last.error if last.asks else "a repeat may do it twice, and the tool has no lookup")
+        return ask(call, last.error if last.asks else _no_lookup(tool, call, now))
     return _look(tool, call, state, now)
+
+
+def _no_lookup(tool: Tool, call: CallState, now: datetime) -> str:
+    """Why a call without a lookup goes to a person."""
+    if harmless(tool, call, now):
+        return f"{call.ended} attempts ended without an answer, and the tool has no lookup"
+    return "a repeat may do it twice, and the tool has no lookup"
 
 
 def _changed(tool: Tool | None, call: CallState) -> str | None:

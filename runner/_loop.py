@@ -99,13 +99,12 @@ class Life:
     ) -> tuple[list[Event], BaseException | None]:
         if error is not None and not isinstance(error, asyncio.CancelledError):
             return [], error
-        if (error is not None or self.parking.asked) and state.stopped is None and state.phase != "done":
+        ends = state.phase == "done" or (state.phase == "model" and state.stop is not None)
+        if (error is not None or self.parking.asked) and state.stopped is None and not ends:
             why = "the run was cancelled" if error is not None else "a signal asked it to park"
             return [RunStopped(reason="Interrupted", detail=why)], error
-        if error is not None:
-            return [], error
         try:
-            return decide(self.agent, state, now), None
+            return decide(self.agent, state, now), error
         except Exception as problem:  # noqa: BLE001 (the outcomes are saved first, then it is raised)
             return [], problem
 

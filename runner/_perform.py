@@ -66,7 +66,11 @@ class World:
         cancelled = await settle(tasks, self.parking) if tasks else False
         outcomes = Outcomes(error=asyncio.CancelledError() if cancelled else None)
         for task in tasks:
-            if not task.done() or task.cancelled():
+            if not task.done():
+                continue
+            if task.cancelled():  # cut off, perhaps by somebody else's hand: then the run is cut off too
+                if not self.parking.cut:
+                    outcomes.error = outcomes.error or asyncio.CancelledError()
                 continue
             error = task.exception()
             if error is None:
@@ -85,7 +89,8 @@ class World:
     async def _ask(self, state: State) -> Outcomes:
         log = _log.logger(run=state.run)
         try:
-            reply = storable(await self.agent.model.ask(request(self.agent, state, state.at)), state.turns + 1)
+            asked = request(self.agent, state, state.at)
+            reply = storable(await self.agent.model.ask(asked), state.turns + 1, asked.purpose)
             return Outcomes([ReplySaved(reply=reply)])
         except ModelError as error:
             failed = ModelFailed(
@@ -203,8 +208,10 @@ class World:
         return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=other)])
 
     def _cut(self, error: BaseException) -> bool:
-        """Whether this is the cancellation by which a shutdown cuts off what is in flight."""
-        return isinstance(error, asyncio.CancelledError) and self.parking.cut
+        """Whether a shutdown cuts off what is in flight, as opposed to a cancellation that a tool made for itself."""
+        task = asyncio.current_task()
+        cancelled = self.parking.cut or (task is not None and task.cancelling() > 0)
+        return isinstance(error, asyncio.CancelledError) and cancelled
 
     async def _run(self, tool: Tool, body: functools.partial[object], *, abandon: bool) -> object:
         """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.

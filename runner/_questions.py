@@ -15,7 +15,7 @@ import replay
 from replay import Event, Question, QuestionAnswered, RunStopped, State
 from runner import _door, _folded, _opening
 from runner._clock import Clock, LogClock
-from runner.errors import AlreadyAnswered, NoSuchQuestion, NotStoppable, WrongAnswer
+from runner.errors import AlreadyAnswered, CannotContinue, NoSuchQuestion, NotStoppable, WrongAnswer
 
 Verdict = Literal["approve", "refuse", "rerun", "done"]
 _FITS = {"approve": ("approve", "refuse"), "settle": ("rerun", "done")}
@@ -69,31 +69,40 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     )
 
 
-def approve(run: str, question: str, who: str, *, runs: str | Path) -> State:
+def approve(run: str, question: str, who: str, *, runs: str | Path, force: bool = False) -> State:
     """Say yes to an approval, in the name of `who`. The run goes on at its next resume.
 
     Returns the state with the answer. Raises `NoSuchQuestion`, `AlreadyAnswered`, `WrongAnswer`, and the log's errors;
     `eventlog.RunLocked` when a process is running it.
     """
-    return _write(Path(runs), run, lambda state: answered(state, question, "approve", who, ""))
+    return _write(Path(runs), run, lambda state: answered(state, question, "approve", who, ""), force=force)
 
 
-def refuse(run: str, question: str, who: str, reason: str = "", *, runs: str | Path) -> State:
+def refuse(run: str, question: str, who: str, reason: str = "", *, runs: str | Path, force: bool = False) -> State:
     """Say no to an approval: the call is not run, and the model reads the reason. Raises as `approve` does."""
-    return _write(Path(runs), run, lambda state: answered(state, question, "refuse", who, reason))
+    return _write(Path(runs), run, lambda state: answered(state, question, "refuse", who, reason), force=force)
 
 
 def settle(
-    run: str, question: str, who: str, verdict: Literal["rerun", "done"], found: str = "", *, runs: str | Path
+    run: str,
+    question: str,
+    who: str,
+    verdict: Literal["rerun", "done"],
+    found: str = "",
+    *,
+    runs: str | Path,
+    force: bool = False,
 ) -> State:
     """Answer the ladder: `rerun`, or `done` with what was found as the call's result.
 
     `rerun` says that every attempt so far did nothing. Raises as `approve` does.
     """
-    return _write(Path(runs), run, lambda state: answered(state, question, verdict, who, found))
+    if verdict not in _FITS["settle"]:
+        raise WrongAnswer(run, question, "settle", verdict)
+    return _write(Path(runs), run, lambda state: answered(state, question, verdict, who, found), force=force)
 
 
-def stop(run: str, who: str, *, runs: str | Path) -> State:
+def stop(run: str, who: str, *, runs: str | Path, force: bool = False) -> State:
     """Stop a run for good, in the name of `who`; `.open` of the state it returns are the calls that may have happened.
 
     Raises `NotStoppable` for a run that is done or was stopped for good before, and the log's errors.
@@ -106,13 +115,15 @@ def stop(run: str, who: str, *, runs: str | Path) -> State:
             raise NotStoppable(run, f"it was stopped for good before: {state.stopped.detail}")
         return RunStopped(reason="StoppedByPerson", final=True, detail=f"by {_door.clean(who, _door.MAX_NAME).text}")
 
-    return _write(Path(runs), run, stopped, final=True)
+    return _write(Path(runs), run, stopped, force=force, final=True)
 
 
-def _write(runs: Path, run: str, choose: Callable[[State], Event], *, final: bool = False) -> State:
+def _write(runs: Path, run: str, choose: Callable[[State], Event], *, force: bool, final: bool = False) -> State:
     """One event, written by a process that only says this one thing."""
-    log, state = _folded.opened(runs, run)
+    log, state = _folded.opened(runs, run, force=force)
     with log:
+        if state.unknown:
+            raise CannotContinue(run, state.unknown)
         if not final:
             _opening.check(state, run)
         event = choose(state)

@@ -90,7 +90,7 @@ class Recorded:
         """What the recorded reply costs: it is known."""
         line = self._lines.get((request.turn, request.purpose))
         if line is None:
-            return Bound()
+            return Bound(dollars=0.0)  # it will not be answered: `ask` says so
         usage = line.reply.usage
         return Bound(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, dollars=line.reply.dollars)
 

@@ -22,10 +22,11 @@ MAX_REPLY = 15 << 20
 """The most bytes of a whole reply: a line of the log holds no more."""
 
 
-def storable(reply: object, turn: int) -> Reply:
+def storable(reply: object, turn: int, purpose: str) -> Reply:
     """`reply` as it will be saved and read by every later life.
 
-    Raises a permanent, billed `ModelError` when a model's adapter returned something that is no reply.
+    Raises a billed `ModelError`: a permanent one when a model's adapter returned something that is no reply, a
+    transient one when a summary was asked for and came blank, refused or cut off.
     """
     if not isinstance(reply, Reply):
         raise ModelError(f"the model returned {type(reply).__name__}, not a Reply", transient=False, billed=True)
@@ -36,6 +37,8 @@ def storable(reply: object, turn: int) -> Reply:
         raise ModelError(
             f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True
         ) from error
+    if purpose == "summary" and (made.stop != "stop" or not made.text.strip()):  # it would stand for all it left out
+        raise ModelError(f"the summary is none: it ended with {made.stop}, {len(made.text)} characters", billed=True)
     if size > MAX_REPLY:
         raise ModelError(f"the model's reply takes {size} bytes, more than a line holds", transient=False, billed=True)
     return made
@@ -57,7 +60,9 @@ def _made(reply: Reply, turn: int) -> Reply:
         provider_id, other = _door.clean(call.provider_id, _door.MAX_NAME)
         lossy = lossy or bent or renamed or other
         calls.append(ToolCall(tool=name, arguments=arguments, provider_id=provider_id, id=f"{turn}.{index}"))
-    dollars = reply.dollars if reply.dollars is not None and math.isfinite(reply.dollars) else None
+    dollars = reply.dollars if reply.dollars is not None and 0 <= reply.dollars < math.inf else None
+    if min(reply.usage.input_tokens, reply.usage.output_tokens) < 0:
+        raise ValueError("tokens below zero")
     return replace(
         reply,
         text=text,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import termios
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -43,9 +44,16 @@ class Terminal:
             for text in _questions.asked(question):
                 _out.err(text)
             _out.err("    (If this process dies now nothing is lost: the question is in the log.)")
+            self._forget()
             if question.kind == "approve":
                 return await self._approve()
             return await self._settle()
+
+    def _forget(self) -> None:
+        """Drop what was typed before the question was shown: nobody says yes to what they have not seen."""
+        self._typed = b""
+        if os.isatty(self._source):
+            termios.tcflush(self._source, termios.TCIFLUSH)
 
     async def _approve(self) -> runner.Answer | None:
         while True:

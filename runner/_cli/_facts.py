@@ -20,7 +20,7 @@ def _attempt(call: CallState) -> dict[str, Any]:
         "key": last.key,
         "n": last.n,
         "effect": last.effect,
-        "did": last.did if result is None else result,
+        "did": ("open" if last.did == "in flight" else last.did) if result is None else result,
         "open": call.open,
         "error": last.error,
         "marked": last.marked,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -46,11 +47,22 @@ def account() -> str:
 by = click.option("--by", "who", default=account, show_default="your account", metavar="WHO", help="Who says so.")
 
 
+def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    """A limit that is no number would never be reached."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("it is not a number")
+    return value
+
+
 def limits(command: Command) -> Command:
     """The three options that override an agent's limits."""
     for option in (
         click.option(
-            "--max-dollars", type=click.FloatRange(min=0), metavar="X", help="Stop when this much is spent, in dollars."
+            "--max-dollars",
+            type=click.FloatRange(min=0, max=1e9),
+            callback=_finite,
+            metavar="X",
+            help="Stop when this much is spent, in dollars.",
         ),
         click.option("--max-turns", type=click.IntRange(min=0), metavar="N", help="Stop after this many turns."),
         click.option("--max-resumes", type=click.IntRange(min=0), metavar="N", help="Resume at most this often."),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import eventlog
 from tests.ablations import removed, sweeps, writers
-from tests.powerloss.sweep import Wrap, plain
+from tests.powerloss.sweep import Tally, Wrap, plain
 
 
 class Row(NamedTuple):
@@ -100,3 +101,15 @@ def test_half_of_the_head_rule_is_not_enough_to_go_red(monkeypatch: pytest.Monke
     """A head that claims at once is harmless behind the directory's sync: the row above is red for the order alone."""
     removed.claims_at_once(monkeypatch)
     assert DEATH(plain) == ""
+
+
+def test_a_violation_is_kept_with_the_command_that_repeats_it(tmp_path: Path) -> None:
+    """What fails can be looked at: the image's tree, opened like any run, and how it came about."""
+    tally = Tally(tmp_path)
+    assert sweeps.first_violation(sweeps.a_power_cut, removed.NoDatasync, tally)
+    (kept,) = tmp_path.iterdir()
+    assert str(kept) in tally.violations[0]
+    report = (kept / "REPORT").read_text()
+    assert "repeat: python -m tests.powerloss create,two,one --model ext4 --limit 64\n" in report
+    assert "wrote 256 bytes at 0 of head" in report
+    assert len(eventlog.read(kept / "disk/runs", "r").lines) == 2

@@ -101,6 +101,9 @@ unsure = _agent("unsure", runner.calls(("launch", {})), "It flies.")
 stumbling = _agent("stumbling", runner.calls(("stumble", {})), "Up again.")
 noting = _agent("noting", runner.calls(("note", {"text": "one"})), runner.calls(("stumble", {})), "Noted.")
 meeting = _agent("meeting", runner.calls(("meet", {})), "We met.")
+meeting_then_paying = _agent(
+    "meetpay", runner.calls(("meet", {})), runner.calls(("pay", {"amount": 7, "to": "ann"})), "Ann has it not."
+)
 short = _agent("short", runner.calls(("look", {"x": 1})), "Too late.", limits=runner.Limits(turns=1))
 loud = _agent("loud", runner.calls(("shout", {})), LOUD)
 loud_asking = _agent("loudask", runner.calls(("pay", '{"amount": 1, "to": "\x9b2J\u202eturned\u202c"}')), "Done.")

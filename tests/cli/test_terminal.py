@@ -102,6 +102,21 @@ def test_an_approval_is_asked_with_its_exact_arguments_and_the_default_is_no(
     assert (given.answer if given is not None else None) == answer
 
 
+def test_what_was_typed_before_the_question_does_not_answer_it(runs: Path, tmp_path: Path, meeting: Path) -> None:
+    """Nobody says yes to what they have not seen."""
+    words = ("run", "meet", Agent("meeting_then_paying"), "--runs", runs)
+    with Terminal(*words, cwd=tmp_path, columns=100, env={"MEETING": str(meeting)}) as terminal:
+        terminal.until("1.0 attempt 1 of meet")
+        terminal.type("y\ny\n")
+        (meeting / "go").touch()
+        terminal.until("May it run? [y/N] ")
+        terminal.type("n\n")
+        assert terminal.end() == 0
+    given = _asked(runs).answer
+    assert given is not None
+    assert given.answer == "refuse"
+
+
 def test_sigterm_at_a_question_leaves_it_open(runs: Path, tmp_path: Path) -> None:
     """A deploy must not wait for somebody who went home, nor answer for them."""
     unmeasured = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}  # measuring takes SIGTERM for itself

@@ -88,7 +88,9 @@ def _owed(world: World) -> tuple[int, float, int]:
             ask = event
         elif isinstance(event, ReplySaved):
             tokens += event.reply.usage.input_tokens + event.reply.usage.output_tokens
-            dollars += event.reply.dollars or 0.0
+            assert ask is not None
+            price = ask.bound.dollars if event.reply.dollars is None else event.reply.dollars
+            dollars += price or 0.0
             turns += 1
             ask = None
         elif (isinstance(event, ModelFailed) and event.billed) or (isinstance(event, RunResumed) and ask is not None):

@@ -88,7 +88,7 @@ def each(faults: Iterable[Fault], steps: tuple[str, ...] = LIFE) -> list[str]:
 @pytest.mark.parametrize("steps", [LIFE, RECOVERY], ids=["life", "recovery"])
 @pytest.mark.parametrize("name", ["EIO", "ENOSPC"])
 def test_an_operation_fails(name: str, steps: tuple[str, ...]) -> None:
-    """Hazard 17: every third operation, so that a mistake shows soon; all of them, with every error, in the long run."""
+    """Hazard 17: every third operation, so that a mistake shows soon; the long run takes all of them."""
     asked = range(1, len(operations(steps)) + 1, 3)
     assert each((Fault(verbs=VERBS, nth=nth, error=getattr(errno, name)) for nth in asked), steps) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.powerloss.census import MODELS
 from tests.powerloss.story import STEPS
-from tests.powerloss.sweep import Tally, inside_recovery, power, understood
+from tests.powerloss.sweep import Tally, power, understood
 
 
 def main() -> int:
@@ -18,9 +18,7 @@ def main() -> int:
     parser.add_argument("--model", choices=MODELS, default="posix")
     parser.add_argument("--fault", help="kill:NTH:BYTES, sync:NTH:clean|back|dirty, full:NTH:BYTES")
     parser.add_argument("--limit", type=int, default=64, help="images of one cut")
-    parser.add_argument(
-        "--inside", type=int, default=1000, metavar="N", help="sweep one image in N inside its recovery"
-    )
+    parser.add_argument("--inside", type=int, default=0, metavar="N", help="sweep one image in N inside its recovery")
     parser.add_argument("--keep", type=Path, help="where to keep the first image that violates something")
     given = parser.parse_args()
     tally = Tally(given.keep)
@@ -30,7 +28,7 @@ def main() -> int:
         given.model,
         faults=[understood(given.fault)] if given.fault else [],
         limit=given.limit,
-        deeper=inside_recovery(tally, given.model, one_in=given.inside, seed=given.steps),
+        inside=given.inside,
     )
     sys.stdout.write("\n".join([*tally.violations, str(tally)]) + "\n")
     return bool(tally.violations)

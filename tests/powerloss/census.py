@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tests.powerloss.sweep import Tally, deaths, failing_syncs, inside_recovery, power, sequences
+from tests.powerloss.sweep import Tally, deaths, failing_syncs, power, sequences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,22 +38,14 @@ STORIES: tuple[tuple[str, ...], ...] = (
 """What is played under deaths and failing syncs."""
 
 
-def pieces(*, longest: int, one_in: int, limit: int) -> Iterator[Piece]:
-    """Give the census in pieces: sequences of up to `longest` steps, one image in `one_in` swept on inside recovery."""
+def pieces(*, longest: int, inside: int, limit: int) -> Iterator[Piece]:
+    """Give the census in pieces: sequences of up to `longest` steps, one image in `inside` swept on inside recovery."""
     steps = list(sequences(longest))
     for start in range(0, len(steps), 16):
-        yield partial(_sequences, steps[start : start + 16], one_in=one_in, limit=limit)
+        yield partial(_sequences, steps[start : start + 16], inside=inside, limit=limit)
     for story in STORIES:
         yield partial(_deaths, story)
         yield partial(_failing_syncs, story)
-
-
-def counted(found: Iterator[Piece], place: Path | None = None) -> Tally:
-    """Count pieces in this process."""
-    total = Tally(place)
-    for piece in found:
-        total.add(piece(place))
-    return total
 
 
 def counted_side_by_side(found: Iterator[Piece], place: Path | None = None) -> tuple[Tally, float]:
@@ -72,11 +64,10 @@ def _count(place: Path | None, piece: Piece) -> Tally:
     return tally
 
 
-def _sequences(steps: list[tuple[str, ...]], place: Path | None, *, one_in: int, limit: int) -> Tally:
+def _sequences(steps: list[tuple[str, ...]], place: Path | None, *, inside: int, limit: int) -> Tally:
     tally = Tally(place)
     for sequence, model in product(steps, MODELS):
-        deeper = inside_recovery(tally, model, one_in=one_in, seed=",".join(sequence))
-        power(tally, sequence, model, since="last step", limit=limit, deeper=deeper)
+        power(tally, sequence, model, since="last step", limit=limit, inside=inside)
     return tally
 
 

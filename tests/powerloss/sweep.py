@@ -7,15 +7,14 @@ content of a lock or of a temporary file.
 from __future__ import annotations
 
 import errno
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import eventlog
 from runner import crashtest
-from runner.crashtest import Fault
+from runner.crashtest import Fault, Image
 from tests.powerloss.oracle import judge
 from tests.powerloss.story import PAGE, STEPS, Broken, Promise, Story
 
@@ -23,12 +22,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from runner.crashtest import Cut, Image, Model, Pages
+    from runner.crashtest import Cut, Model, Pages
 
 Since = Literal["start", "last step", "fault"]
 Wrap = Callable[[eventlog.Disk], eventlog.Disk]
 """Puts a disk before each process's own."""
+INSIDE = 8
+"""Images of one cut inside a recovery."""
 SYNCS = ("datasync", "sync")
+
+
+class Found(NamedTuple):
+    """A disk that a story begins on, and what was promised of it."""
+
+    image: Image
+    promise: Promise
+
+
+NOTHING = Found(crashtest.EMPTY, Promise())
 
 
 @dataclass
@@ -91,20 +102,21 @@ def power(
     model: Model,
     *,
     since: Since = "start",
-    start: Image = crashtest.EMPTY,
-    promise: Promise | None = None,
+    on: Found = NOTHING,
     faults: Sequence[Fault] = (),
     limit: int = crashtest.LIMIT,
+    inside: int = 0,
     wrap: Wrap = plain,
-    deeper: Callable[[Cut, Promise], None] = lambda _cut, _promise: None,
-) -> Story:
+    name: str = "",
+) -> None:
     """Play `steps`, the first process meeting `faults`, and cut the power after each operation from `since` on.
 
-    After a fault the next step goes on as a caller would, in another process if the fault killed the first. `deeper`
-    is given each new image that was good.
+    After a fault the next step goes on as a caller would, in another process if the fault killed the first. Of the new
+    and good images one in `inside` is swept on: opened, written to, and the power cut again on the way. `name` repeats
+    the sweep as the arguments of `tests.powerloss`; it is made of the others unless the sweep is within another one.
     """
-    story = Story(crashtest.Machine(start, seed=int(start is not crashtest.EMPTY)), promise, faults=faults, wrap=wrap)
-    name = " ".join([",".join(steps), f"--model {model}", *(f"--fault {written(fault)}" for fault in faults)])
+    name = name or _arguments(steps, model, faults, limit, inside)
+    story = Story(crashtest.Machine(on.image, seed=int(on is not NOTHING)), on.promise, faults=faults, wrap=wrap)
     first = 0
     try:
         for step in steps:
@@ -113,13 +125,24 @@ def power(
             story.play([step])
     except Broken as broken:
         tally.violations.append(f"{name}: {broken}")
-        return story
+        return
     tally.faults += bool(story.refused)
-    for cut in crashtest.cuts(story.machine.trace, model, start=start, first=first, limit=limit):
+    for cut in crashtest.cuts(story.machine.trace, model, start=on.image, first=first, limit=limit):
         found = story.at(cut.after)
-        if tally.judge(cut, found, story, name):
-            deeper(cut, found[-1])
-    return story
+        good = tally.judge(cut, found, story, name)
+        if good and inside and int.from_bytes(cut.image.key()[:4], "big") % inside == 0:
+            again = ("reopen", "two") if found[-1].held else ("create", "two")
+            power(tally, again, model, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
+
+
+def _arguments(steps: Sequence[str], model: Model, faults: Sequence[Fault], limit: int, inside: int) -> str:
+    given = [
+        ",".join(steps),
+        f"--model {model}",
+        f"--limit {limit}",
+        *(f"--fault {written(fault)}" for fault in faults),
+    ]
+    return " ".join([*given, f"--inside {inside}"] if inside else given)
 
 
 def sequences(longest: int) -> Iterator[tuple[str, ...]]:
@@ -160,20 +183,6 @@ def changes(steps: Sequence[str], wrap: Wrap = plain) -> list[tuple[str, str]]:
 
     Story(crashtest.Machine(), faults=[never], wrap=watched).play(steps)
     return [step for step in found[0].steps if step[0] in crashtest.CHANGES]
-
-
-def inside_recovery(
-    tally: Tally, model: Model, *, one_in: int, seed: str = "", limit: int = 8
-) -> Callable[[Cut, Promise], None]:
-    """Give a `deeper` that opens a seeded choice of images, saves a line there, and cuts the power again on the way."""
-    rng = random.Random(seed)  # noqa: S311 - it picks examples; it protects nothing
-
-    def again(cut: Cut, promise: Promise) -> None:
-        if rng.randrange(one_in) == 0:
-            steps = ("reopen", "two") if promise.held else ("create", "two")
-            power(tally, steps, model, start=cut.image, promise=promise, limit=limit)
-
-    return again
 
 
 def written(fault: Fault) -> str:

@@ -13,7 +13,7 @@ from runner.crashtest import Model
 from tests.powerloss import census
 from tests.powerloss.census import MODELS
 from tests.powerloss.figures import FIGURES
-from tests.powerloss.sweep import Tally, deaths, failing_syncs, inside_recovery, no_room, power, sequences
+from tests.powerloss.sweep import Tally, deaths, failing_syncs, no_room, power, sequences
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ def test_power_goes_at_any_moment_of_a_short_life(model: Model, tmp_path: Path) 
 def test_power_goes_inside_the_recovery(model: Model, tmp_path: Path) -> None:
     """Hazard 37: a cut while the end of the log is made safe again is a cut like any other."""
     tally = Tally(tmp_path)
-    power(tally, ("create", "two"), model, deeper=inside_recovery(tally, model, one_in=12, seed="quick"))
+    power(tally, ("create", "two"), model, inside=12)
     assert not tally.violations, said(tally)
     assert len(tally.images) > 50, said(tally)
 
@@ -74,12 +74,10 @@ def test_a_full_disk_and_then_the_power(tmp_path: Path, takes: int) -> None:
 
 
 def test_a_sweep_repeats_exactly() -> None:
-    """A violation must be found again by the command that its report names, so nothing in a sweep is left to chance."""
+    """A violation must be found again by the command that its report names, so a sweep leaves nothing to chance."""
     first, again = Tally(), Tally()
     for tally in (first, again):
-        power(
-            tally, ("create", "pages"), "posix", deeper=inside_recovery(tally, "posix", one_in=40, seed="x"), limit=24
-        )
+        power(tally, ("create", "pages"), "posix", limit=24, inside=40)
     assert first.images == again.images
     assert first.cuts == again.cuts
 
@@ -96,7 +94,7 @@ def test_the_command_that_a_report_names_repeats_the_sweep() -> None:
 @pytest.mark.full
 def test_census(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Issue 4: at least 20,000 distinct images, 0 acknowledged lines lost, 0 false damage, 0 effects without a line."""
-    tally, seconds = census.counted_side_by_side(census.pieces(longest=3, one_in=60, limit=12), tmp_path)
+    tally, seconds = census.counted_side_by_side(census.pieces(longest=3, inside=120, limit=10), tmp_path)
     record_property(FIGURES, f"{tally}, {seconds:.0f} s")
     assert not tally.violations, said(tally)
     assert len(tally.images) >= 20_000, said(tally)

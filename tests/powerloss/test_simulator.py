@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import inspect
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,14 @@ def test_no_verb_of_the_seam_reaches_the_real_disk_by_accident(double: type[even
     """
     verbs = {name for name, _ in inspect.getmembers(eventlog.Disk, inspect.isfunction) if not name.startswith("_")}
     assert verbs - vars(double).keys() - {"pwrite"} == set()
+
+
+def test_the_manual_is_true() -> None:
+    """The example in the package's docstring runs as it stands, and comes to what it says."""
+    block = "\n".join(line[4:] for line in (crashtest.__doc__ or "").split("\n") if line.startswith("    "))
+    given: dict[str, Any] = {"crashtest": crashtest, "eventlog": eventlog, "now": datetime(2026, 11, 29, tzinfo=UTC)}
+    exec(block, given)  # noqa: S102 - our own documentation
+    assert len(given["lines"]) == 3
 
 
 def test_each_sector_is_old_or_new_by_itself() -> None:

@@ -90,6 +90,30 @@ def test_a_call_that_was_cut_off_is_open_and_settled_after_the_resume(runs: Path
     assert keys == [stage.events(runs, replay.AttemptMarked)[0].key]
 
 
+@pytest.mark.parametrize("effect", ["reads", "once"])
+def test_a_loop_that_is_torn_down_under_the_run_cuts_its_call_off(runs: Path, effect: replay.Effect) -> None:
+    """A second signal makes asyncio cancel every task, in any order: no outcome of the call, not even of a read."""
+
+    async def body() -> None:
+        gate = Gate()
+
+        @runner.tool(effect=effect)
+        async def act() -> str:
+            await gate.wait()
+            return "never"
+
+        running = asyncio.ensure_future(runner.start(stage.agent(ACT, act), stage.TASK, runs=runs, run="r"))
+        await asyncio.wait_for(gate.begun.wait(), 20)
+        for task in asyncio.all_tasks() - {running, asyncio.current_task()}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(body())
+    assert stage.events(runs, replay.AttemptEnded) == []
+    assert runner.read("r", runs).open == ("1.0",)
+
+
 def test_a_reply_that_was_cut_off_is_lost_and_asked_for_again(runs: Path) -> None:
     """The ask went out, so its bound counts as spent (row 3)."""
 

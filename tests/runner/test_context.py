@@ -84,6 +84,27 @@ def test_a_summary_is_asked_once_and_stands_for_what_it_covers(runs: Path) -> No
     assert kinds(state.messages) == ["Said", *["Replied", "Answered"] * 4, "Replied"]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [runner.Reply(text=" "), runner.Reply(text="I can't.", stop="refusal"), runner.Reply(text="We", stop="length")],
+    ids=["blank", "refused", "cut-off"],
+)
+def test_a_summary_that_is_none_is_asked_for_again(runs: Path, bad: runner.Reply) -> None:
+    """It would stand for everything it left out; what it may have cost is spent."""
+
+    class Poor(Listening):
+        async def ask(self, request: runner.Request) -> runner.Reply:
+            good = await super().ask(request)
+            return bad if request.purpose == "summary" and request.n == 1 else good
+
+    agent = runner.Agent(model=Poor(*SCRIPT, summaries=["We looked."]), tools=[look], context=summarise_at(5, 3))
+    clock = stage.Ticking()
+    assert stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="r", clock=clock)) == "over"
+    state = runner.read("r", runs)
+    assert state.summary == replay.Summary(text="We looked.", upto=3)
+    assert (state.spent.lost_asks, clock.slept) == (1, [4.0])
+
+
 @pytest.mark.parametrize("upto", range(-2, 9))
 def test_a_boundary_never_tears_results_from_their_calls(runs: Path, upto: int) -> None:
     """A provider refuses results without their calls; a policy that names any place is moved back to a sound one."""

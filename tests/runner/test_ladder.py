@@ -183,3 +183,29 @@ def test_an_open_call_whose_tool_changed_goes_to_a_person(runs: Path, today: Seq
     assert stage.finished(runner.resume_sync("r", agent, runs=runs)) == "over"
     assert stage.results(runs)["1.0"].how == "told"
     assert seen == ["1"]
+
+
+def test_a_read_that_raised_has_failed_even_when_an_earlier_attempt_of_it_died(runs: Path) -> None:
+    """Nothing that reads has acted: there is nothing to ask a person about (row 22)."""
+
+    @runner.tool(effect="reads")
+    def act(x: int) -> str:
+        raise SystemExit(x)
+
+    @runner.tool(name="act", effect="reads")
+    def broken(x: int) -> str:
+        message = f"no such file: {x}"
+        raise FileNotFoundError(message)
+
+    class Died(BaseException):
+        """Whatever ends the process."""
+
+    def die(state: replay.State, _events: object) -> None:
+        if state.calls and state.calls[0].in_flight:
+            raise Died
+
+    with pytest.raises(Died):
+        stage.start(ACT, act, runs=runs, watch=die)
+    assert runner.read("r", runs).open == ("1.0",)
+    assert stage.finished(runner.resume_sync("r", stage.agent(ACT, broken), runs=runs)) == "over"
+    assert stage.results(runs)["1.0"].how == "failed"

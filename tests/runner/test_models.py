@@ -166,8 +166,8 @@ def test_what_is_no_reply_stops_the_run_with_a_sentence(runs: Path, garbage: Any
     assert stage.finished(runner.resume_sync("r", stage.agent(["fine"]), runs=runs)) == "fine"
 
 
-def test_an_unknown_price_is_counted_and_not_guessed(runs: Path) -> None:
-    """A reply without a price, or with one that is no number, is paid for all the same."""
+def test_a_reply_without_a_price_counts_as_the_most_its_ask_could_cost(runs: Path) -> None:
+    """Nor does one whose price is no number, or below zero, come free: a dollar limit would never be reached."""
 
     @runner.tool(effect="reads")
     def look() -> str:
@@ -177,11 +177,12 @@ def test_an_unknown_price_is_counted_and_not_guessed(runs: Path) -> None:
     script = [
         Reply(calls=unpriced.calls, stop="tool_calls", dollars=None),
         Reply(calls=unpriced.calls, stop="tool_calls", dollars=math.nan),
+        Reply(calls=unpriced.calls, stop="tool_calls", dollars=-5.0),
         Reply(text="over", dollars=0.5),
     ]
     assert stage.finished(stage.start(script, look, runs=runs)) == "over"
     spent = runner.read("r", runs).spent
-    assert (spent.unpriced, spent.dollars) == (2, 0.5)
+    assert (spent.unpriced, spent.dollars) == (3, pytest.approx(0.53))
 
 
 class Bounded(runner.ScriptedModel):
