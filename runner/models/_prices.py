@@ -102,7 +102,8 @@ def _dearest(costs: Iterable[float | None]) -> float | None:
 
 
 @functools.cache
-def _list() -> ModuleType | None:
+def listing() -> ModuleType | None:
+    """The list of prices, or None without the extra that brings it."""
     try:
         return importlib.import_module("genai_prices")
     except ModuleNotFoundError:
@@ -110,7 +111,7 @@ def _list() -> ModuleType | None:
 
 
 def _listed(sale: Sale, counts: Mapping[str, int]) -> float | None:
-    prices = _list()
+    prices = listing()
     if prices is None:
         return None
     by = "provider_api_url" if "://" in sale.seller else "provider_id"

@@ -7,6 +7,7 @@ could have been started on. What refused it goes to stderr by its type's name; a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from datetime import UTC, datetime
@@ -16,8 +17,9 @@ import eventlog
 
 RUN = "r"
 AT = datetime(2026, 11, 29, tzinfo=UTC)
-SIZES = (20, 700, 20, 100_000, 20)
-"""Bytes of the saves' texts: within a sector, over two, and more than there are zeros."""
+WORK = (20, 700, "roll", 20, 100_000, "snapshot", 20)
+"""Bytes of the saves' texts (within a sector, over two, and more than there are zeros), a roll and a snapshot."""
+SIZES = [size for size in WORK if isinstance(size, int)]
 
 
 def told(seq: int) -> None:
@@ -39,11 +41,24 @@ def save(log: eventlog.Log, size: int) -> None:
     told(line.seq)
 
 
+def work(log: eventlog.Log) -> None:
+    """Do everything there is to do; what can wait (a roll, a snapshot) is given up when there is no room for it."""
+    for step in WORK:
+        if isinstance(step, int):
+            save(log, step)
+            continue
+        with contextlib.suppress(eventlog.DiskFull, eventlog.DiskFailed):
+            if step == "roll":
+                log.roll()
+            else:
+                log.compact(b"{}", 1)
+            told(log.seq)
+
+
 def main() -> int:
-    """Make or open the run, save, close; with `--forever` save until somebody ends it."""
+    """Make or open the run, work, close, open it again, save, and close."""
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--forever", action="store_true")
     given = parser.parse_args()
     try:
         try:
@@ -51,10 +66,7 @@ def main() -> int:
         except eventlog.NoSuchRun:
             log = eventlog.create(given.runs, RUN, at=AT, events=[b'{"type":"opened"}'])
         told(log.seq)
-        for size in SIZES:
-            save(log, size)
-        while given.forever:
-            save(log, 20 + log.seq % 1500)
+        work(log)
         log.close()
         with eventlog.open(given.runs, RUN) as again:
             save(again, 20)

@@ -37,12 +37,17 @@ def opened(runs: Path, run: str) -> eventlog.Log:
 
 
 def writer(runs: Path, run: str, told: int) -> None:
-    """Save for ever, telling each acknowledged line's number through a pipe."""
+    """Save for ever, with a roll or a snapshot now and then, telling each acknowledged line's number through a pipe."""
     log = opened(runs, run)
     os.write(told, b"%d\n" % log.seq)
     while True:
         seq = log.seq + 1
-        log.append(child.AT, [child.event(seq, seq * 37 % 900)])
+        if seq % 29 == 0:
+            log.roll()
+        elif seq % 31 == 0:
+            log.compact(b"{}", 1)
+        else:
+            log.append(child.AT, [child.event(seq, seq * 37 % 900)])
         os.write(told, b"%d\n" % seq)
 
 
@@ -84,8 +89,8 @@ def deaths(runs: Path, cycles: int, seed: int) -> dict[str, int]:
         except eventlog.NoSuchRun:
             found["wrong"] += last >= 0
             continue
-        texts = [bytes(line.events[0]) for line in reading.lines if line.seq > 1]
-        expected = [child.event(seq, seq * 37 % 900) for seq in range(2, len(texts) + 2)]
+        texts = {line.seq: bytes(line.events[0]) for line in reading.lines if line.seq > 1 and line.header is None}
+        expected = {seq: child.event(seq, seq * 37 % 900) for seq in texts}
         found["wrong"] += len(reading.lines) - 1 < last or texts != expected
         found["torn"] += reading.torn is not None
         if cycle % LIVES == LIVES - 1 or cycle == cycles - 1:
@@ -95,13 +100,17 @@ def deaths(runs: Path, cycles: int, seed: int) -> dict[str, int]:
 
 
 def lively(runs: Path) -> None:
-    """Open, save, close or forget to, again and again, in run after run, for ever."""
+    """Open, save, roll, close or forget to, again and again, in run after run, for ever."""
     number = 0
     while True:
         run = f"w-{number // LIVES}"
         log = opened(runs, run)
         for size in (20, 700, 20, 5000):
             log.append(child.AT, [child.event(log.seq + 1, size)])
+        if number % 5 == 1:
+            log.roll()
+        elif number % 5 == 2:
+            log.compact(b"{}", 1)
         (log.close, log.abandon)[number % 2]()
         number += 1
 

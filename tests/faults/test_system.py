@@ -23,6 +23,8 @@ from tests.powerloss.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
 KILLED = -9
+RENAME, MKDIR = "/^rename", "/^mkdir"
+"""Patterns: some machines have only the calls that end in `at`."""
 
 
 class Inject(NamedTuple):
@@ -49,16 +51,12 @@ FULL = (
     Inject("fsync", "error=EIO"),
     *(Inject("pwrite64", f"error={error}") for error in ("EIO", "EDQUOT", "EFBIG", "EROFS")),
     *(Inject("pwrite64", f"retval={count}") for count in (0, 100_000_000)),
-    *(
-        Inject(call, f"error={error}")
-        for call in ("ftruncate", "rename", "mkdir")
-        for error in ("EIO", "ENOSPC", "EROFS")
-    ),
+    *(Inject(call, f"error={error}") for call in ("ftruncate", RENAME, MKDIR) for error in ("EIO", "ENOSPC", "EROFS")),
     *(Inject("openat", f"error={error}", "seg-000001.jsonl") for error in ("EMFILE", "EROFS", "EIO")),
     Inject("openat", "error=EMFILE", "head"),
     Inject("pread64", "error=EIO", "seg-000001.jsonl"),
     *(Inject("close", "error=EIO", name) for name in ("seg-000001.jsonl", "head", "lock")),
-    *(Inject(call, "signal=SIGKILL") for call in ("pwrite64", "fsync", "rename", "ftruncate", "mkdir")),
+    *(Inject(call, "signal=SIGKILL") for call in ("pwrite64", "fsync", RENAME, "ftruncate", MKDIR)),
 )
 
 
@@ -98,9 +96,9 @@ def wrong(runs: Path, told: list[int], *, lied: bool) -> str:
         return "the run is gone" if told else ""
     except eventlog.LogDamaged as damaged:
         return "" if lied else str(damaged)
-    texts = [bytes(line.events[0]) for line in reading.lines if line.seq > 1]
-    sizes = [*child.SIZES, 20]
-    if texts != [child.event(seq, sizes[seq - 2]) for seq in range(2, len(texts) + 2)]:
+    saved = [line for line in reading.lines if line.seq > 1 and line.header is None]
+    sizes = [*child.SIZES, 20][: len(saved)]
+    if any(bytes(line.events[0]) != child.event(line.seq, size) for line, size in zip(saved, sizes, strict=True)):
         return "a line says something else than was saved"
     if len(reading.lines) - 1 < max(told, default=0):
         return f"line {max(told)} was told of, and the last is {len(reading.lines) - 1}"
@@ -127,7 +125,7 @@ def test_the_nth_call_goes_wrong(
         assert wrong(runs, told, lied="retval" in inject.how) == "", (when, told, refused)
         assert (ended == KILLED) == ("SIGKILL" in inject.how and reached)
         if not reached:
-            assert (refused, ended, told) == ("", 0, list(range(1, 8)))
+            assert (refused, ended, told) == ("", 0, list(range(1, 10)))
             break
         tried += 1
     assert tried > 0, "no call was reached: the injection does not work"

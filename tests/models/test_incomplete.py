@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 import runner
+from runner.models import _wire
 from tests.models import cases
 from tests.models.dialects import DIALECTS, Said, event
 from tests.models.server import SSE, Answer, Server
@@ -145,3 +146,12 @@ def test_an_error_where_a_reply_should_be_is_told() -> None:
         error = failed(name, Answer(body.encode()))
         assert (error.transient, error.billed) == (True, True)
         assert error.why == "the provider reported an error (server_error): busy"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_stream_without_end_is_broken_off(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no log can hold need not be read to its end, and asking again would bring it again."""
+    monkeypatch.setattr(_wire, "MOST", 300)
+    error = failed(name, Answer(DIALECTS[name].stream(Said(text="x" * 600)), headers=dict(SSE)), streamed=True)
+    assert (error.transient, error.billed) == (False, True)
+    assert error.why == "the stream is longer than 300 bytes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ PRICE = Price(input=2.0, output=10.0, cache_read=0.5)
 @pytest.fixture
 def no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra `prices` is not installed."""
-    monkeypatch.setattr(_prices, "_list", lambda: None)
+    monkeypatch.setattr(_prices, "listing", lambda: None)
 
 
 def asked(made: Any, body: bytes, **options: Any) -> runner.Reply:
@@ -107,7 +108,7 @@ def test_it_is_priced_at_the_logged_time(monkeypatch: pytest.MonkeyPatch) -> Non
             times.append(options["genai_request_timestamp"])
             return dataclasses.make_dataclass("Found", ["total_price"])(7)
 
-    monkeypatch.setattr(_prices, "_list", lambda: List)
+    monkeypatch.setattr(_prices, "listing", lambda: List)
     at = datetime(2026, 2, 3, tzinfo=UTC)
     asked_then = dataclasses.replace(request(), at=at)
     assert claude("http://x").bound(asked_then).dollars == 7.0
@@ -155,7 +156,7 @@ def test_a_dollar_limit_on_an_unknown_cost_refuses_to_start(
 ) -> None:
     """A limit that is never reached, because everything looks free, is worse than none."""
     if not known:
-        monkeypatch.setattr(_prices, "_list", lambda: None)
+        monkeypatch.setattr(_prices, "listing", lambda: None)
     dialect = DIALECTS[name]
     with Server(Answer(dialect.whole(LAST))) as server:
         made = dialect.model(server.url)
@@ -221,3 +222,13 @@ def test_a_price_that_is_none_is_refused(given: dict[str, float]) -> None:
     """It would make the limit in dollars mean nothing."""
     with pytest.raises(runner.BadAgent, match="is no number of dollars"):
         Price(**given)
+
+
+def test_without_the_list_of_prices_a_cost_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is one, and an agent without a limit in dollars needs it not."""
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    _prices.listing.cache_clear()
+    try:
+        assert claude("http://x").bound(request()).dollars is None
+    finally:
+        _prices.listing.cache_clear()

@@ -16,7 +16,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.powerloss", description="Sweep one story with power cuts.")
     parser.add_argument("steps", help=f"comma-separated, create first: create, {', '.join(STEPS)}")
     parser.add_argument("--model", choices=MODELS, default="posix")
-    parser.add_argument("--fault", help="kill:NTH:BYTES, sync:NTH:clean|back|dirty, full:NTH:BYTES")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        help="kill:NTH:BYTES, sync:NTH:clean|back|dirty or full:NTH:BYTES; a second one is for the second process",
+    )
     parser.add_argument("--limit", type=int, default=64, help="images of one cut")
     parser.add_argument("--inside", type=int, default=0, metavar="N", help="sweep one image in N inside its recovery")
     parser.add_argument("--keep", type=Path, help="where to keep the first image that violates something")
@@ -26,7 +31,7 @@ def main() -> int:
         tally,
         given.steps.split(","),
         given.model,
-        faults=[understood(given.fault)] if given.fault else [],
+        faults=[understood(fault) for fault in given.fault],
         limit=given.limit,
         inside=given.inside,
     )

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tests.powerloss.sweep import Tally, deaths, failing_syncs, power, sequences
+from tests.powerloss.sweep import Tally, deaths, failing_syncs, power, sequences, two_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +46,7 @@ def pieces(*, longest: int, inside: int, limit: int) -> Iterator[Piece]:
     for story in STORIES:
         yield partial(_deaths, story)
         yield partial(_failing_syncs, story)
+    yield partial(_two_deaths, ("create", "two", "one", "one"))
 
 
 def counted_side_by_side(found: Iterator[Piece], place: Path | None = None) -> tuple[Tally, float]:
@@ -75,6 +76,13 @@ def _deaths(story: tuple[str, ...], place: Path | None) -> Tally:
     tally = Tally(place)
     for fault, model in product(deaths(story), MODELS):
         power(tally, story, model, since="fault", faults=[fault], limit=8)
+    return tally
+
+
+def _two_deaths(story: tuple[str, ...], place: Path | None) -> Tally:
+    tally = Tally(place)
+    for faults in two_deaths(story):
+        power(tally, story, "posix", since="fault", faults=faults, limit=6)
     return tally
 
 

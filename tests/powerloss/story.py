@@ -53,7 +53,8 @@ class Promise(NamedTuple):
 class Story:
     """Plays steps. `marks` are (operations seen, promise), `refused` the errors that steps ended in.
 
-    `wrap` puts another disk before each process's own: a fault, an ablation. Only the first process meets `faults`.
+    `wrap` puts another disk before each process's own: a safeguard taken out. The first process meets the first of
+    `faults`, the one after its death the second.
     """
 
     def __init__(
@@ -70,7 +71,8 @@ class Story:
         self.refused: list[BaseException] = []
         self.log: eventlog.Log | None = None
         self._wrap, self._number, self._pid = wrap, 0, 0
-        self.disk: eventlog.Disk = self._boot(faults)
+        self._faults = list(faults)
+        self.disk: eventlog.Disk = self._boot()
 
     @property
     def promise(self) -> Promise:
@@ -100,12 +102,13 @@ class Story:
         """End the process as by SIGKILL and begin another."""
         self._process.die()
         self.log = None
-        self.disk = self._boot(())
+        self.disk = self._boot()
 
-    def _boot(self, faults: Sequence[crashtest.Fault]) -> eventlog.Disk:
+    def _boot(self) -> eventlog.Disk:
         self._pid += 1
         self._process = crashtest.Process(self.machine, self._pid)
-        return self._wrap(crashtest.Faulty(self._process, *faults) if faults else self._process)
+        fault, self._faults = self._faults[:1], self._faults[1:]
+        return self._wrap(crashtest.Faulty(self._process, *fault) if fault else self._process)
 
     def _step(self, step: str) -> None:
         if step == "create":

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Since = Literal["start", "last step", "fault"]
 Wrap = Callable[[eventlog.Disk], eventlog.Disk]
 """Puts a disk before each process's own."""
+RECOVERY = 24
+"""Changes that an opening makes after an unclean end, and a save behind it, at most."""
 INSIDE = 8
 """Images of one cut inside a recovery."""
 SYNCS = ("datasync", "sync")
@@ -109,7 +111,7 @@ def power(
     wrap: Wrap = plain,
     name: str = "",
 ) -> None:
-    """Play `steps`, the first process meeting `faults`, and cut the power after each operation from `since` on.
+    """Play `steps`, each process meeting its own of `faults`, and cut the power after each operation from `since` on.
 
     After a fault the next step goes on as a caller would, in another process if the fault killed the first. Of the new
     and good images one in `inside` is swept on: opened, written to, and the power cut again on the way. `name` repeats
@@ -120,7 +122,7 @@ def power(
     first = 0
     try:
         for step in steps:
-            if since == "last step" or (since == "fault" and not story.refused):
+            if since == "last step" or (since == "fault" and len(story.refused) < len(faults)):
                 first = len(story.machine.trace)
             story.play([step])
     except Broken as broken:
@@ -161,6 +163,14 @@ def deaths(steps: Sequence[str], wrap: Wrap = plain) -> Iterator[Fault]:
         if verb == "write_some":
             for takes in (1, crashtest.SECTOR, PAGE):
                 yield Fault(nth=nth, error=crashtest.Killed, takes=takes)
+
+
+def two_deaths(steps: Sequence[str]) -> Iterator[tuple[Fault, Fault]]:
+    """Give a SIGKILL in the middle of each save's write, and one at each change of the process that goes on from it."""
+    for first in deaths(steps):
+        if first.takes == crashtest.SECTOR:
+            for nth in range(1, RECOVERY + 1):
+                yield first, Fault(nth=nth, error=crashtest.Killed)
 
 
 def failing_syncs(steps: Sequence[str], wrap: Wrap = plain) -> Iterator[Fault]:

@@ -13,7 +13,7 @@ from runner.crashtest import Model
 from tests.powerloss import census
 from tests.powerloss.census import MODELS
 from tests.powerloss.figures import FIGURES
-from tests.powerloss.sweep import Tally, deaths, failing_syncs, no_room, power, sequences
+from tests.powerloss.sweep import RECOVERY, Tally, deaths, failing_syncs, no_room, power, sequences, two_deaths
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +51,16 @@ def test_sigkill_at_any_operation_and_then_the_power(model: Model, tmp_path: Pat
         power(tally, steps, model, since="fault", faults=[fault], limit=6)
     assert not tally.violations, said(tally)
     assert tally.faults > 10, said(tally)
+
+
+def test_sigkill_and_again_inside_the_recovery_and_then_the_power(tmp_path: Path) -> None:
+    """Hazard 20: a recovery that is killed is begun again by the next process, with what the first one left."""
+    tally = Tally(tmp_path)
+    steps = ("create", "two", "one")
+    for faults in [*two_deaths(steps)][-RECOVERY::2]:
+        power(tally, steps, "posix", since="fault", faults=faults, limit=6)
+    assert not tally.violations, said(tally)
+    assert tally.faults == RECOVERY // 2, said(tally)
 
 
 def test_a_failed_sync_and_then_the_power(tmp_path: Path) -> None:
