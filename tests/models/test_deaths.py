@@ -40,8 +40,17 @@ ACTS = {
     "throttled": ["5", "7"],
     "broken": ["5", "7"],
 }
+QUICK = ("parallel", "broken")
+"""The stories that every run of the tests plays; the others take the full one."""
 CASES = [
-    (name, story, die, (place + turn) % 2 == 0)
+    pytest.param(
+        name,
+        story,
+        die,
+        (place + turn) % 2 == 0,
+        id=f"{name}-{story}-{die}",
+        marks=[] if story in QUICK else [pytest.mark.full],
+    )
     for place, name in enumerate(DIALECTS)
     for story in STORIES
     for turn, die in enumerate(("arrived", "saved"))
