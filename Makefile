@@ -42,8 +42,11 @@ demo: $(READY)
 	@grep -q '16/16' $(DEMO)/answer || { echo 'demo: the resumed run did not pass 16 of 16 checks' >&2; exit 1; }
 	$(call step,0,verify "$$(cat $(DEMO)/run)" --runs $(DEMO)/runs)
 
+# MEASURED adds coverage to the same run: make test MEASURED=1
+COVERED := $(if $(MEASURED),--cov --cov-report=term)
+
 test: $(READY)
-	$(RUN) pytest
+	$(RUN) pytest $(COVERED)
 
 # The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted.
 test-full: $(READY)
@@ -65,7 +68,7 @@ arrows: $(READY)
 
 coverage: $(READY)
 	$(RUN) coverage erase
-	$(RUN) pytest --cov --cov-report=term
+	$(MAKE) test MEASURED=1
 
 format: $(READY)
 	$(RUN) ruff format

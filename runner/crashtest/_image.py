@@ -17,8 +17,6 @@ from runner.crashtest._ops import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Quiet = "Callable[[str], bool]"
-
 
 def disposable(name: str) -> bool:
     """Tell whether a file of a run's directory has no content that matters: its lock, and temporary files."""
