@@ -79,7 +79,7 @@ class Interrupted(RunStopped):
 class StoppedByPerson(RunStopped):
     """A person stopped the run for good (spec row 2)."""
 
-    hint = "It stays stopped. Fork it or start a new one."
+    hint = "It stays stopped. Start a new one."
 
 
 STOPS: dict[str, type[RunStopped]] = {

@@ -171,7 +171,7 @@ class NoSuchQuestion(RunError):
 class AlreadyAnswered(RunError):
     """The first answer wins (spec row 25)."""
 
-    hint = "Nothing was changed; `refold audit RUN` shows who answered and when."
+    hint = "Nothing was changed; `refold cat RUN` shows who answered and when."
 
     def __init__(self, run: str, question: str, who: str, answer: str) -> None:
         super().__init__(run, question, who, answer)
