@@ -16,6 +16,7 @@ from replay import Question
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold
 from tests.cli.terminal import Terminal
+from tests.unmeasured import SILENT
 
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -119,8 +120,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(runs: Path, tmp_p
 
 def test_sigterm_at_a_question_leaves_it_open(runs: Path, tmp_path: Path) -> None:
     """A deploy must not wait for somebody who went home, nor answer for them."""
-    unmeasured = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}  # measuring takes SIGTERM for itself
-    with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, env=unmeasured) as terminal:
+    with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, env=SILENT) as terminal:
         terminal.until("May it run? [y/N] ")
         terminal.child.send_signal(signal.SIGTERM)
         assert terminal.end() == 3

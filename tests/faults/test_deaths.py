@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.powerloss.figures import FIGURES
+from tests.unmeasured import environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 def nursery(runs: Path, *options: str) -> dict[str, int]:
     """Run the nursery and give its figures."""
     command = [sys.executable, "-m", "tests.faults.nursery", str(runs), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     figures: dict[str, int] = json.loads(done.stdout)
     return figures

@@ -20,6 +20,7 @@ import pytest
 import eventlog
 from tests.faults import child
 from tests.powerloss.figures import FIGURES
+from tests.unmeasured import environment
 
 ROOT = Path(__file__).parents[2]
 KILLED = -9
@@ -83,7 +84,7 @@ def traced(strace: str, runs: Path, inject: Inject, when: int) -> tuple[bool, li
     if inject.only:
         command += ["-P", str(runs / child.RUN / inject.only)]
     command += [sys.executable, "-m", "tests.faults.child", str(runs)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=60)
     reached = "(INJECTED)" in record.read_text() or done.returncode == KILLED
     return reached, [int(line) for line in done.stdout.split()], done.stderr, done.returncode
 

@@ -70,7 +70,12 @@ def crash(task: str, report: Report) -> dict[str, Any]:
             [sys.executable, "-m", "todo", str(Path(scratch, "list.json"))],
             input="".join(f"{line}\n" for line in report.typed),
             cwd=workspace,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "COVERAGE_PROCESS_CONFIG": "",
+                "COVERAGE_PROCESS_START": "",
+            },
             capture_output=True,
             text=True,
             check=False,
