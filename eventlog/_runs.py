@@ -16,7 +16,7 @@ from eventlog._names import is_id, makes_a_run, segment_name
 from eventlog.errors import NotARunsDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _AT = re.compile(rb'\{"seq":0,"life":[0-9]+,"at":"([0-9T:.-]{26})Z"')
 _ENOUGH: Final = 96
@@ -28,17 +28,26 @@ def runs(directory: str | Path, *, disk: Disk = DISK) -> list[str]:
     A run whose beginning cannot be read comes last: it is still a run, and whoever opens it is told what is wrong.
     Raises `NotARunsDirectory` when the path is something else or cannot be read.
     """
+    return [name for _, name in dated(directory, disk=disk)]
+
+
+def dated(directory: str | Path, among: Sequence[str] | None = None, *, disk: Disk = DISK) -> list[tuple[bytes, str]]:
+    """List what `runs` lists, each with the time in its first line as text that sorts by time (empty when unreadable).
+
+    `among` restricts it to these names, so that a large directory can be shared out. Raises as `runs` does.
+    """
     directory = Path(directory)
-    try:
-        names = disk.list(directory)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise NotARunsDirectory(str(directory), error.strerror or str(error)) from error
-    return [name for _, name in sorted(_dated(disk, directory, names), reverse=True)]
+    if among is None:
+        try:
+            among = disk.list(directory)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotARunsDirectory(str(directory), error.strerror or str(error)) from error
+    return sorted(_dated(disk, directory, among), reverse=True)
 
 
-def _dated(disk: Disk, directory: Path, names: list[str]) -> Iterator[tuple[bytes, str]]:
+def _dated(disk: Disk, directory: Path, names: Sequence[str]) -> Iterator[tuple[bytes, str]]:
     for name in names:
         if not is_id(name):
             continue

@@ -6,6 +6,7 @@ waits for a list, so a large directory is shared out among processes, which only
 
 from __future__ import annotations
 
+import gc
 import math
 import multiprocessing
 import os
@@ -47,18 +48,25 @@ class Row(NamedTuple):
 
 def survey(runs: Path) -> list[Row]:
     """Every run of a directory, newest first. Raises `eventlog.NotARunsDirectory`."""
-    names = eventlog.runs(runs)
+    names = [entry.name for entry in runs.iterdir()] if runs.is_dir() and os.access(runs, os.R_OK) else []
     workers = min(os.cpu_count() or 1, math.ceil(len(names) / ALONE))
     if workers <= 1:
-        return _rows(runs, names)
-    share = math.ceil(len(names) / workers)
-    parts = [names[start : start + share] for start in range(0, len(names), share)]
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
-        return [row for part in pool.map(partial(_rows, runs), parts) for row in part]
+        return [row for _, row in _rows(runs, None)]
+    parts = [names[worker::workers] for worker in range(workers)]
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), initializer=_freely) as pool:
+        found = [entry for part in pool.map(partial(_rows, runs), parts) for entry in part]
+    found.sort(key=lambda entry: (entry[0], entry[1].run), reverse=True)
+    return [row for _, row in found]
 
 
-def _rows(runs: Path, names: Sequence[str]) -> list[Row]:
-    return [_look(runs, name) for name in names]
+def _freely() -> None:
+    """A process that lives for a second and makes no circles has nothing to collect."""
+    gc.disable()
+
+
+def _rows(runs: Path, among: Sequence[str] | None) -> list[tuple[bytes, Row]]:
+    """The rows of these runs, each with when it began, newest first."""
+    return [(began, _look(runs, name)) for began, name in eventlog.dated(runs, among)]
 
 
 def _look(runs: Path, name: str) -> Row:
