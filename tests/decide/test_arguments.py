@@ -69,7 +69,7 @@ def rich(
         tags: what to tag it with
 
     """
-    raise NotImplementedError(name, place, colour, mode, count, call, when, tags)
+    raise AssertionError(name, place, colour, mode, count, call, when, tags)
 
 
 RICH = '{"name": "n", "place": {"file": "f"}, "colour": "red", "mode": "fast", "count": 2}'
@@ -212,7 +212,7 @@ def test_a_tool_may_be_named_as_one_of_its_own_types_or_with_signs() -> None:
     """The schema's parts are found whatever the tool is called."""
 
     def body(place: Place) -> None:
-        raise NotImplementedError(place)
+        raise AssertionError(place)
 
     for name in ("Place", "place-find", "place.find"):
         made = runner.tool(name=name)(body)
@@ -222,27 +222,27 @@ def test_a_tool_may_be_named_as_one_of_its_own_types_or_with_signs() -> None:
 
 def positional(x: int, /) -> None:
     """A parameter without a name."""
-    raise NotImplementedError(x)
+    raise AssertionError(x)
 
 
 def rest(*xs: int) -> None:
     """Any number of parameters."""
-    raise NotImplementedError(xs)
+    raise AssertionError(xs)
 
 
 def more(**xs: int) -> None:
     """Any names."""
-    raise NotImplementedError(xs)
+    raise AssertionError(xs)
 
 
 def strange(x: object, y: type[int]) -> None:
     """A type that JSON has no form for."""
-    raise NotImplementedError(x, y)
+    raise AssertionError(x, y)
 
 
 def unresolved(x: int) -> None:
     """A type hint that names nothing."""
-    raise NotImplementedError(x)
+    raise AssertionError(x)
 
 
 unresolved.__annotations__["x"] = "Nowhere"

@@ -75,7 +75,7 @@ class Place(msgspec.Struct):
 @runner.tool(once_per=("cause", "at", "seen"))
 def report(cause: str = "crash", at: Place | None = None, seen: datetime | None = None, text: str = "") -> Any:
     """Report something."""
-    raise NotImplementedError(cause, at, seen, text)
+    raise AssertionError(cause, at, seen, text)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_intent_of_a_tool_with_a_schema_of_its_own_is_what_the_model_wrote(ot
 
     @runner.tool(once_per=("causes",), schema=schema)
     def act(call: runner.Call) -> None:
-        raise NotImplementedError(call)
+        raise AssertionError(call)
 
     assert (intent(act, '{"causes": [1, {"b": "x"}]}') == intent(act, other)) == same
 

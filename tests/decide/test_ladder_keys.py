@@ -137,7 +137,7 @@ def test_a_tool_that_no_longer_takes_the_arguments_of_an_open_call_goes_to_a_per
 
     @runner.tool(effect="idempotent", name="put")
     def other(*, title: str) -> str:
-        raise NotImplementedError(title)
+        raise AssertionError(title)
 
     story = tried(tools.PUT)
     story.die(agent=tools.agent(other))

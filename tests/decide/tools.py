@@ -28,7 +28,7 @@ class Priced:
 
     async def ask(self, request: runner.Request) -> Reply:
         """Never asked: replies are events that the tests write."""
-        raise NotImplementedError(request)
+        raise AssertionError(request)
 
 
 def odd(arguments: Mapping[str, Any]) -> bool:
@@ -60,10 +60,10 @@ def make(  # each argument is one fact of a declaration
         timeout=timeout,
     )
     def body(cause: str) -> str:
-        raise NotImplementedError(cause)
+        raise AssertionError(cause)
 
     def find(call: runner.Call) -> runner.Unsure:
-        raise NotImplementedError(call)
+        raise AssertionError(call)
 
     if lookup:
         body.lookup(lands_within=lands_within)(find)
