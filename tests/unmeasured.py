@@ -11,5 +11,5 @@ SILENT = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without measuring, and `more`."""
+    """The environment of this process without measuring, and `more`."""
     return {**os.environ, **SILENT, **more}
