@@ -119,7 +119,7 @@ class Log:
         except OSError as error:
             self._dead = self._dead or f"a save could not begin: {said(error)}"
             raise LogDead(self.run, self._dead) from error
-        except BaseException:
+        except BaseException:  # an interrupt at any point ends the writer, and goes on up
             if self.seq != before:  # an interrupt on the way out: the caller will never see this line
                 self._dead = self._dead or _CUT_OFF
             raise

@@ -40,7 +40,7 @@ def opened(runs: Path, run: str, *, force: bool = False) -> tuple[eventlog.Log, 
     log = eventlog.open(runs, run, accept=accept, force=force)
     try:
         state = replay.load(log.lines, accept.state if log.snapshot is not None else NEW)
-    except BaseException:
+    except BaseException:  # whatever ends this leaves no lock behind, and goes on up
         log.close()
         raise
     _say(run, log.findings)

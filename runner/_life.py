@@ -133,7 +133,7 @@ async def resume(
             log.close()
             return Finished(state.answer or "", run, state)
         _opening.check(state, run)
-    except BaseException:
+    except BaseException:  # whatever ends this leaves no lock behind, and goes on up
         log.close()
         raise
     life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=state.workspace, watch=watch)

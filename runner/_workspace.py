@@ -144,7 +144,7 @@ def _replace(place: Path, path: str, data: bytes) -> None:
                 os.fchmod(file.fileno(), mode)
             _sync(file.fileno())
         temporary.replace(place)
-    except BaseException:
+    except BaseException:  # whatever ends this leaves no half-made file, and goes on up
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise

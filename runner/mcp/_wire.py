@@ -77,7 +77,7 @@ class _Read(_Stream):
     async def __anext__(self) -> Any:
         try:
             return await self._inner.__anext__()
-        except BaseException:
+        except BaseException:  # whatever ends this leaves no process behind, and goes on up
             self._wire.end()
             raise
 

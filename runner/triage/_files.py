@@ -17,7 +17,7 @@ def replace(file: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(descriptor)
         beside.replace(file)
-    except BaseException:
+    except BaseException:  # whatever ends this leaves no half-made file, and goes on up
         beside.unlink(missing_ok=True)
         raise
     sync(file.parent)

@@ -56,7 +56,7 @@ def take(file: Path) -> Held | None:
     except portalocker.AlreadyLocked:
         held.release()
         return None
-    except BaseException:
+    except BaseException:  # whatever ends this leaves no lock behind, and goes on up
         held.release()
         raise
     return held

@@ -124,7 +124,7 @@ class Store:
         try:
             yield self._clock()
             self._db.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # whatever ends this leaves no open transaction, and goes on up
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise

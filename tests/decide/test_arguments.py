@@ -123,7 +123,11 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
 
 def test_nesting_up_to_the_bound_is_taken() -> None:
     """The bound is a bound, not a guess."""
-    parse('{"a":' * 63 + "1" + "}" * 63)
+    value: object = parse('{"a":' * 63 + "1" + "}" * 63)
+    for _ in range(63):
+        assert isinstance(value, dict)
+        value = value["a"]
+    assert value == 1
 
 
 @pytest.mark.parametrize("raw", [r'{"a": "x\ud800y"}', r'{"a": "x\uDFFFy"}'])

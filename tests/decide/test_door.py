@@ -92,7 +92,8 @@ def bent(value: object) -> str:
 def test_whatever_a_tool_returns_can_be_saved(value: object) -> None:
     """An effect that happened is never repeated because its result would not serialise (hazard 14)."""
     result = _door.result(value)
-    replay.encode(ResultRecorded(call="1.0", how="ran", text=result.text, n=1, lossy=result.lossy))
+    event = ResultRecorded(call="1.0", how="ran", text=result.text, n=1, lossy=result.lossy)
+    assert replay.decode(replay.encode(event)) == event
 
 
 def test_text_stays_as_it_is_and_anything_else_becomes_json() -> None:

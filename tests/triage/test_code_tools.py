@@ -235,3 +235,4 @@ def test_the_tests_die_with_whoever_started_them(tmp_path: Path) -> None:
         until(lambda: sleeps(sleeper))
         starter.kill()
     until(lambda: not sleeps(sleeper))
+    assert not sleeps(sleeper)
