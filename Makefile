@@ -21,7 +21,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "refold needs Python 3.11 or newer; name one: make PYTHON=python3.13")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade 'pip>=25.1'
-	$(RUN) pip install --quiet --group dev --editable '.[triage,web,mcp,anthropic,openai,prices]'
+	$(RUN) pip install --quiet --group dev --editable '.[triage,web,mcp,anthropic,openai,prices,report]'
 	@printf '%s\n' '$(CURDIR)' > $@
 
 # $(call step,STATUS,ARGUMENTS,AFTERWARDS): one refold command of the demo, which must end with that exit status.
