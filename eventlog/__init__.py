@@ -90,7 +90,7 @@ from eventlog._lock import Holder, lock_holder
 from eventlog._log import Log
 from eventlog._names import check_id
 from eventlog._open import open_log as open
-from eventlog._runs import dated, runs
+from eventlog._runs import began, names, runs
 from eventlog._salvage import salvage
 from eventlog._scan import Reading, read, scan
 from eventlog._snapshot import Snapshot
@@ -147,10 +147,11 @@ __all__ = [
     "Storage",
     "Torn",
     "Verdict",
+    "began",
     "check_id",
     "create",
-    "dated",
     "lock_holder",
+    "names",
     "open",
     "read",
     "runs",

@@ -8,18 +8,33 @@ run are read, so ten thousand runs are listed in well under two seconds.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eventlog._disk import DISK, Disk
-from eventlog._names import is_id, makes_a_run, segment_name
+from eventlog._names import check_id, is_id, makes_a_run, segment_name
 from eventlog.errors import NotARunsDirectory
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-_AT = re.compile(rb'\{"seq":0,"life":[0-9]+,"at":"([0-9T:.-]{26})Z"')
+_AT = re.compile(rb'\{"seq":0,"life":[0-9]+,"at":"([0-9T:.-]{26}Z)"')
 _ENOUGH: Final = 96
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def names(directory: str | Path, *, disk: Disk = DISK) -> list[str]:
+    """List the names in a directory that may be runs, in no order, unlooked at; one that does not exist holds none.
+
+    For whoever reads every run anyway: what is no run says so (`NoSuchRun`). Raises `NotARunsDirectory` when the path
+    is something else or cannot be read.
+    """
+    directory = Path(directory)
+    try:
+        found = disk.list(directory)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise NotARunsDirectory(str(directory), error.strerror or str(error)) from error
+    return [name for name in found if is_id(name)]
 
 
 def runs(directory: str | Path, *, disk: Disk = DISK) -> list[str]:
@@ -28,49 +43,33 @@ def runs(directory: str | Path, *, disk: Disk = DISK) -> list[str]:
     A run whose beginning cannot be read comes last: it is still a run, and whoever opens it is told what is wrong.
     Raises `NotARunsDirectory` when the path is something else or cannot be read.
     """
-    return [name for _, name in dated(directory, disk=disk)]
-
-
-def dated(directory: str | Path, among: Sequence[str] | None = None, *, disk: Disk = DISK) -> list[tuple[bytes, str]]:
-    """List what `runs` lists, each with the time in its first line as text that sorts by time (empty when unreadable).
-
-    `among` restricts it to these names, so that a large directory can be shared out. Raises as `runs` does.
-    """
     directory = Path(directory)
-    if among is None:
-        try:
-            among = disk.list(directory)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise NotARunsDirectory(str(directory), error.strerror or str(error)) from error
-    return sorted(_dated(disk, directory, among), reverse=True)
+    found = [name for name in names(directory, disk=disk) if _is_run(disk, directory / name)]
+    found.sort(key=lambda name: (began(directory, name, disk=disk) or _NEVER, name), reverse=True)
+    return found
 
 
-def _dated(disk: Disk, directory: Path, names: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-    for name in names:
-        if not is_id(name):
-            continue
-        try:
-            found = [] if disk.is_link(directory / name) else disk.list(directory / name)
-        except NotADirectoryError:
-            continue
-        except OSError:
-            yield b"", name
-            continue
-        if any(makes_a_run(file) for file in found):
-            yield _began(disk, directory / name / segment_name(1)), name
-
-
-def _began(disk: Disk, path: Path) -> bytes:
+def began(directory: str | Path, run: str, *, disk: Disk = DISK) -> datetime | None:
+    """Give the time in a run's first line, read alone; None when it cannot be read. Raises `BadRunId`."""
+    check_id(run)
     try:
-        fd = disk.open(path)
+        fd = disk.open(Path(directory) / run / segment_name(1))
     except OSError:
-        return b""
+        return None
     try:
         match = _AT.match(disk.pread(fd, _ENOUGH, 0))
-    except OSError:
-        match = None
+        return datetime.fromisoformat(match[1].decode()) if match else None
+    except (OSError, ValueError):
+        return None
     finally:
         disk.close(fd)
-    return match[1] if match else b""
+
+
+def _is_run(disk: Disk, directory: Path) -> bool:
+    """Whether a directory holds what makes a run; one that cannot be looked into counts, and says why when opened."""
+    try:
+        return not disk.is_link(directory) and any(makes_a_run(name) for name in disk.list(directory))
+    except NotADirectoryError:
+        return False
+    except OSError:
+        return True

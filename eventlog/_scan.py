@@ -86,7 +86,7 @@ def read(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | Non
 
 def scan(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | None = None, disk: Disk = DISK) -> Reading:
     """Read a run like `read`, but hand damage back in `.damage`, with the good lines before it in `.lines`."""
-    directory = place(disk, Path(runs), run)
+    directory = _directory(disk, Path(runs), run)
     before: LogDamaged | None = None
     reading = Reading(run)
     with in_words(directory):
@@ -100,6 +100,14 @@ def scan(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | Non
 
 def place(disk: Disk, runs: Path, run: str) -> Path:
     """Find a run's directory. Raises `BadRunId` first, then `NotARunsDirectory`, then `NoSuchRun`."""
+    directory = _directory(disk, runs, run)
+    with in_words(directory):
+        _is_a_run(directory, run, disk.list(directory))
+    return directory
+
+
+def _directory(disk: Disk, runs: Path, run: str) -> Path:
+    """Find the directory of that name, whether or not it is a run."""
     check_id(run)
     directory = runs / run
     with in_words(directory):
@@ -107,8 +115,6 @@ def place(disk: Disk, runs: Path, run: str) -> Path:
             found = disk.stat(directory)
             if not stat.S_ISDIR(found.st_mode):
                 raise NoSuchRun(run, str(runs), "what has that name is not a directory")
-            if not any(makes_a_run(name) for name in disk.list(directory)):
-                raise NoSuchRun(run, str(runs), "the directory of that name never became a run")
         except FileNotFoundError:
             raise NoSuchRun(run, str(runs)) from None
         except NotADirectoryError:
@@ -116,10 +122,16 @@ def place(disk: Disk, runs: Path, run: str) -> Path:
     return directory
 
 
+def _is_a_run(directory: Path, run: str, names: Sequence[str]) -> None:
+    if not any(makes_a_run(name) for name in names):
+        raise NoSuchRun(run, str(directory.parent), "the directory of that name never became a run")
+
+
 def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
     """Read a run's directory once and judge it. Under the lock, once is enough."""
     head = _head.read(disk, directory)
     names = disk.list(directory)
+    _is_a_run(directory, run, names)
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
     strangers = sorted(name for name in names if not is_ours(name))
     refused: list[str] = []

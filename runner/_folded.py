@@ -8,6 +8,7 @@ log.
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import eventlog
@@ -49,9 +50,19 @@ def opened(runs: Path, run: str, *, force: bool = False) -> tuple[eventlog.Log, 
 
 def read(runs: Path, run: str) -> State:
     """The state of a run, read without a lock. Raises what `eventlog.read` raises, and `replay.ReplayError`."""
+    return _read(runs, run)[1]
+
+
+def glance(runs: Path, run: str) -> tuple[State, datetime | None]:
+    """The state of a run and when it began, from one reading. Raises as `read` does."""
+    reading, state = _read(runs, run)
+    return state, reading.lines[0].at if reading.snapshot is None else eventlog.began(runs, run)
+
+
+def _read(runs: Path, run: str) -> tuple[eventlog.Reading, State]:
     accept = Accept()
     reading = eventlog.read(runs, run, accept=accept)
-    return replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW)
+    return reading, replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW)
 
 
 def is_due(log: eventlog.Log) -> bool:

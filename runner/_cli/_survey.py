@@ -12,18 +12,18 @@ import multiprocessing
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
+from heapq import merge
 from pathlib import Path
 from typing import NamedTuple
 
 import eventlog
-import replay
 import runner
-from replay import State
 
 ALONE = 400
 """Runs that one process reads before starting another is worth it."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Row(NamedTuple):
@@ -48,15 +48,13 @@ class Row(NamedTuple):
 
 def survey(runs: Path) -> list[Row]:
     """Every run of a directory, newest first. Raises `eventlog.NotARunsDirectory`."""
-    names = [entry.name for entry in runs.iterdir()] if runs.is_dir() and os.access(runs, os.R_OK) else []
+    names = eventlog.names(runs)
     workers = min(os.cpu_count() or 1, math.ceil(len(names) / ALONE))
     if workers <= 1:
-        return [row for _, row in _rows(runs, None)]
+        return [row for _, row in _rows(runs, names)]
     parts = [names[worker::workers] for worker in range(workers)]
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), initializer=_freely) as pool:
-        found = [entry for part in pool.map(partial(_rows, runs), parts) for entry in part]
-    found.sort(key=lambda entry: (entry[0], entry[1].run), reverse=True)
-    return [row for _, row in found]
+        return [row for _, row in merge(*pool.map(partial(_rows, runs), parts), key=_newest, reverse=True)]
 
 
 def _freely() -> None:
@@ -64,21 +62,22 @@ def _freely() -> None:
     gc.disable()
 
 
-def _rows(runs: Path, among: Sequence[str] | None) -> list[tuple[bytes, Row]]:
+def _rows(runs: Path, among: Sequence[str]) -> list[tuple[datetime | None, Row]]:
     """The rows of these runs, each with when it began, newest first."""
-    return [(began, _look(runs, name)) for began, name in eventlog.dated(runs, among)]
+    return [(entry.began, _row(entry)) for entry in runner.listed(runs, among)]
 
 
-def _look(runs: Path, name: str) -> Row:
-    try:
-        return _row(runner.read(name, runs), name)
-    except (eventlog.LogError, replay.ReplayError, OSError) as problem:
-        return Row(name, problem=str(problem))
+def _newest(entry: tuple[datetime | None, Row]) -> tuple[datetime, str]:
+    began, row = entry
+    return began or _NEVER, row.run
 
 
-def _row(state: State, name: str) -> Row:
+def _row(entry: runner.Listed) -> Row:
+    state = entry.state
+    if state is None:
+        return Row(entry.run, problem=str(entry.problem))
     return Row(
-        run=name,
+        run=entry.run,
         task=state.task,
         agent=state.agent,
         phase=state.phase,

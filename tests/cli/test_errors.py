@@ -82,7 +82,7 @@ def test_a_directory_that_may_not_be_read_is_a_sentence(
     def refuse(*_: object) -> None:
         raise eventlog.NotARunsDirectory(str(runs), "Permission denied")
 
-    monkeypatch.setattr(eventlog, "dated", refuse)
+    monkeypatch.setattr(eventlog, "names", refuse)
     said = refold("ls")
     assert said.status == 1
     assert "Permission denied" in said.err
