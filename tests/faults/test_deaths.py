@@ -37,7 +37,7 @@ def test_sigkill_at_random_moments(cycles: int, tmp_path: Path, record_property:
     assert figures["told"] > cycles, "the writers died before they wrote anything: the moments are too early"
 
 
-@pytest.mark.parametrize("looks", [60, pytest.param(3000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("looks", [60, pytest.param(1500, marks=pytest.mark.full)])
 def test_verify_in_a_loop_on_a_log_being_written(
     looks: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

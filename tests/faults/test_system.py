@@ -46,11 +46,14 @@ QUICK = (
     Inject("pwrite64", "retval=7", stride=9),
     Inject("fdatasync", "signal=SIGKILL", stride=5),
 )
+_ALIKE = 3
+"""The stride for errors that the log treats as it treats one that is tried at every call."""
 FULL = (
     *(inject._replace(stride=1) for inject in QUICK),
     *(Inject(call, f"error={error}") for call in ("fdatasync", "fsync") for error in ("EDQUOT", "ENOSPC", "EINTR")),
     Inject("fsync", "error=EIO"),
-    *(Inject("pwrite64", f"error={error}") for error in ("EIO", "EDQUOT", "EFBIG", "EROFS")),
+    Inject("pwrite64", "error=EIO"),
+    *(Inject("pwrite64", f"error={error}", stride=_ALIKE) for error in ("EDQUOT", "EFBIG", "EROFS")),
     *(Inject("pwrite64", f"retval={count}") for count in (0, 100_000_000)),
     *(Inject(call, f"error={error}") for call in ("ftruncate", RENAME, MKDIR) for error in ("EIO", "ENOSPC", "EROFS")),
     *(Inject("openat", f"error={error}", "seg-000001.jsonl") for error in ("EMFILE", "EROFS", "EIO")),

@@ -34,11 +34,10 @@ def test_five_sigkills(lives: Lives, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", [1, 2])
-def test_fifty_sigkills(tmp_path: Path, seed: int) -> None:
+def test_fifty_sigkills(tmp_path: Path) -> None:
     """Agent and tracker die again and again; keys and lookups make up for all of it, so nobody is asked anything."""
     storm = Storm(tmp_path / "runs", Command(tmp_path / "runs"))
-    run = storm.rage(blows(50, seed))
+    run = storm.rage(blows(50, 1))
     assert sum(storm.struck.values()) >= 50
     assert min(storm.struck.values()) > 0
     assert storm.questions == []
