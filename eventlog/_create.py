@@ -64,10 +64,14 @@ def founded(
     beginning: Callable[[Storage], tuple[list[Line], list[bytes]]],
     life: int,
     *,
+    ready: Callable[[], None] | None = None,
     force: bool,
     disk: Disk,
 ) -> Log:
-    """Make a run of the lines that `beginning` gives for what it stands on, and of their bytes; open it as `life`."""
+    """Make a run of the lines that `beginning` gives for what it stands on, and of their bytes; open it as `life`.
+
+    `ready` is called when all of it is durable and the run does not exist yet.
+    """
     with writing(run, runs), contextlib.ExitStack() as undo:
         storage = look(disk, runs, force=force)
         if not _made(disk, runs) and storage.survives == "power loss":
@@ -79,7 +83,7 @@ def founded(
         if _is_run(disk, directory):
             raise RunExists(run, str(runs))
         sweep(disk, directory)
-        segment = afresh(disk, directory, 1, content, run)
+        segment = afresh(disk, directory, 1, content, run, ready)
         undo.callback(segment.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)

@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING
 from eventlog._names import TEMPORARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from eventlog._disk import Disk
 
 
-def put(disk: Disk, directory: Path, name: str, pieces: Iterable[bytes | memoryview]) -> int:
+def put(
+    disk: Disk,
+    directory: Path,
+    name: str,
+    pieces: Iterable[bytes | memoryview],
+    ready: Callable[[], None] | None = None,
+) -> int:
     """Make a file of `pieces` appear as `name`, replacing what has the name; return it open for writing.
 
+    `ready` is called when the bytes are durable and the name is not there yet.
     When that fails nothing has the name that had not before, and the temporary file is removed if the disk still
     obeys.
     """
@@ -32,6 +39,8 @@ def put(disk: Disk, directory: Path, name: str, pieces: Iterable[bytes | memoryv
             disk.pwrite(fd, piece, end)
             end += len(piece)
         disk.sync(fd)
+        if ready is not None:
+            ready()
         disk.rename(temporary, directory / name)
     except BaseException as error:
         disk.close(fd)
