@@ -6,8 +6,8 @@
 
 Either reading or appending. `read`, `scan` and `verify` take no lock and create nothing; `create` and `open` give a
 `Log`, the only writer of its run until it is closed or its process dies. `Log.compact` keeps what a caller made of the
-lines as a snapshot, and `accept=` lets `open` and `read` begin behind one. `salvage` copies what is good of a damaged
-run. What every error means is in `errors`.
+lines as a snapshot, and `accept=` lets `open` and `read` begin behind one. `fork` begins a run with the lines of
+another, `salvage` copies what is good of a damaged one. What every error means is in `errors`.
 
 The format, exactly enough for a reader in another language
 -----------------------------------------------------------
@@ -30,8 +30,9 @@ JSON (without half of a surrogate pair) with exactly these fields, in this order
   that another opening for writing adds. `at` is UTC with six digits, and never runs backwards.
 - `sum` is the first 16 bytes, in lower-case hex, of SHA-256 over every byte of the line before `,"sum":`. `prev` is
   the `sum` of the line before, through all segments; 32 zeros in line 0.
-- `events` is a list of JSON objects, which mean nothing here. The first line of a segment has, in the place of
-  `events`, `"header":{"format":1,"run":...,"nonce":...,"segment":...,"storage":{...},"parent":...,"salvaged":...}`:
+- `events` is a list of JSON objects, which mean nothing here; it is empty where a fork's parent began a segment, or
+  where the fork takes none of a line. The first line of a segment has, in the place of `events`,
+  `"header":{"format":1,"run":...,"nonce":...,"segment":...,"storage":{...},"parent":...,"salvaged":...}`:
   the run id, a random value of the run (the same in each of its segments), the segment's number, what the log stood
   on when it was created, for a fork or a salvaged run its parent's run, seq and sum (else null), and for a salvaged
   run what is missing (else null, or left out). A header may have further fields, to be ignored. Another `format` is
@@ -83,6 +84,7 @@ from __future__ import annotations
 
 from eventlog._create import create
 from eventlog._disk import DISK, Disk
+from eventlog._fork import fork, header
 from eventlog._frame import FORMAT, MAX_DEPTH, MAX_LINE
 from eventlog._head import Head
 from eventlog._line import Gap, Header, Line, Parent, Salvaged, Storage, Torn
@@ -150,6 +152,8 @@ __all__ = [
     "began",
     "check_id",
     "create",
+    "fork",
+    "header",
     "lock_holder",
     "names",
     "open",

@@ -19,7 +19,7 @@ from eventlog._whole import put
 from eventlog.errors import DiskFull, LogDead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from eventlog._disk import Disk
@@ -102,11 +102,18 @@ def resumed(disk: Disk, directory: Path, number: int, end: int, run: str) -> Ahe
     return Ahead(disk, disk.open(directory / segment_name(number), write=True), number, end, end, run)
 
 
-def afresh(disk: Disk, directory: Path, number: int, content: Iterable[bytes], run: str) -> Ahead:
+def afresh(
+    disk: Disk,
+    directory: Path,
+    number: int,
+    content: Iterable[bytes],
+    run: str,
+    ready: Callable[[], None] | None = None,
+) -> Ahead:
     """Write a segment whole (content, then zeros), synced before it gets its name; the caller syncs the directory.
 
     Until the rename the old file, if any, is untouched; after it, a writer that still has the old file open writes
-    into a file without a name.
+    into a file without a name. `ready` is called just before the rename.
     """
     end = laid = 0
 
@@ -118,7 +125,7 @@ def afresh(disk: Disk, directory: Path, number: int, content: Iterable[bytes], r
         laid = _rounded(end + 1)
         yield from _zeros(laid - end)
 
-    fd = put(disk, directory, segment_name(number), pieces())
+    fd = put(disk, directory, segment_name(number), pieces(), ready)
     return Ahead(disk, fd, number, end, laid, run)
 
 

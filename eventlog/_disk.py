@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import portalocker
-
 if sys.platform == "win32":
     raise ImportError("the event log needs flock and synced directories: use Linux, macOS, or WSL on Windows")
 if sys.platform == "darwin":
@@ -135,6 +133,10 @@ class Disk:
         path.mkdir(_DIRECTORY_MODE)
         path.chmod(_DIRECTORY_MODE)
 
+    def chmod(self, path: Path, mode: int) -> None:
+        """Set who may do what with a file or directory that is not the log's own."""
+        path.chmod(mode)
+
     def stat(self, path: Path | str) -> os.stat_result:
         """Look at what has a name, a link itself included."""
         return os.lstat(path)
@@ -161,6 +163,9 @@ class Disk:
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
         """Take the kernel's lock on an open file at once, or return False when another descriptor holds it."""
+        # Half of the time that importing this package takes would be portalocker's, and a reader needs no lock.
+        import portalocker  # noqa: PLC0415
+
         kind = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         try:
             portalocker.lock(fd, kind | portalocker.LockFlags.NON_BLOCKING)

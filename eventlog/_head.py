@@ -50,14 +50,11 @@ NOTHING: Final = Head(-1, NO_SUM, 0, 0, closed=False)
 
 def encode(head: Head) -> bytes:
     """Make the head's bytes: one line of JSON, padded with spaces to `SIZE`."""
-    text = b'{"state":"%b","segment":%d,"seq":%d,"offset":%d,"sum":"%b"' % (
-        b"closed" if head.closed else b"open",
-        head.segment,
-        head.seq,
-        head.offset,
-        head.sum.encode(),
-    )
-    return (b'%b,"check":"%b"}' % (text, digest(text).encode())).ljust(SIZE - 1) + b"\n"
+    state = "closed" if head.closed else "open"
+    text = (
+        f'{{"state":"{state}","segment":{head.segment},"seq":{head.seq},"offset":{head.offset},"sum":"{head.sum}"'
+    ).encode()
+    return b"%-*b\n" % (SIZE - 1, b'%b,"check":"%b"}' % (text, digest(text).encode()))
 
 
 def decode(data: bytes) -> Head | None:

@@ -70,8 +70,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     at: datetime
     prev: str
     events: list[msgspec.Raw]
-    header: Header | None
     sum: str
+    header: Header | None = None
 
 
 class Torn(msgspec.Struct, frozen=True):

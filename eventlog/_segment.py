@@ -131,6 +131,7 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
     before = found.end
     why = found.why
     buffer, base, position = b"", before, 0
+    lines, ends = found.lines, found.ends
     while True:
         newline = buffer.find(b"\n", position)
         if newline < 0:
@@ -149,9 +150,9 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
         except Newer as error:
             raise NewerFormat(chain.run, error.format) from None
         position = newline + 1
-        found.lines.append(line)
-        found.ends.append(base + position)
-        found.end = base + position
+        lines.append(line)
+        ends.append(base + position)
+    found.end = base + position
     if found.end == before and why:  # nothing new: what was said about this place stands
         found.why = why
     return found.end > before

@@ -1,0 +1,53 @@
+"""Do the bytes of a long conversation stay linear: 1,000 calls of 5 KB, on top of 209,000 tokens?
+
+An engine that stores each request writes the whole conversation at every turn. refold stores what is new, and names the
+rest by a digest. Nothing is timed: the bytes are exact, and the same on every machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import eventlog
+import runner
+from benchmarks import arms, models, told
+
+TOKENS = 209_000
+CALLS = 1_000
+RESULT = 5_000
+
+
+def main() -> None:
+    """Answer."""
+    short = told.quick(__doc__)
+    calls = 100 if short else CALLS
+    results = models.texts(RESULT)
+
+    @runner.tool(effect="reads")
+    async def look(at: str) -> str:  # noqa: ARG001 (as a model calls it)
+        return results[model.asked % len(results)]
+
+    model = models.Model(calls, size=300)
+    with arms.room() as path:
+        task = models.texts(TOKENS * 4, 1)[0]
+        runner.start_sync(models.agent(model, look), task, runs=path, run="r")
+        lines = eventlog.read(path, "r").lines
+        log = sum(file.stat().st_size for file in Path(path / "r").glob("seg-*"))
+    sizes = [sum(len(event) for event in line.events) for line in lines]
+    events = sum(sizes)
+    asked = len(task) + sum((len(task) + n * (RESULT + 300)) for n in range(1, calls + 1))
+    tenth = max(len(lines) // 10, 1)
+    rows = [
+        ["log", f"{log:,}"],
+        ["JSON of its events", f"{events:,}"],
+        ["log / JSON of its events", f"{log / events:.3f}"],
+        ["bytes of events a save, first tenth behind the task", f"{sum(sizes[3 : 3 + tenth]) / tenth:,.0f}"],
+        ["bytes of events a save, last tenth", f"{sum(sizes[-tenth - 2 : -2]) / tenth:,.0f}"],
+        ["bytes of all requests, had each been stored", f"{asked:,}"],
+    ]
+    question = f"Do bytes stay linear: {calls:,} calls of {RESULT:,} bytes on {TOKENS:,} tokens?"
+    told.tell("conversation", question, ["what", "bytes"], rows, short=short)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Many runs in one process, a log each: what goes through, when is a thing durable, how long does the loop stand?
+
+Tight: every run goes on as fast as it may. Paced: the runs think, so that together they make a given number of events
+a second. A thing is durable when the save that holds it has returned: the time is taken from the moment a tool or the
+model returned it. The loop stands still for as long as a timer that rings every millisecond is late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import replay
+import runner
+from benchmarks import arms, models, told
+
+PACE = 2_500
+"""Events a second of all runs together, when paced: a turn has four."""
+
+
+CASES = [(1, 0), (10, 0), (100, 0), (1_000, 0), (1, 100), (100, PACE), (1_000, PACE)]
+"""Runs, and the pace of all together; 0: as fast as they may."""
+
+
+@dataclass
+class Seen:
+    """What was seen of all runs: when saves were durable, how late the timer was."""
+
+    durable: list[float] = field(default_factory=list)
+    stalls: list[float] = field(default_factory=list)
+    events: int = 0
+    begun: float = 0.0
+    ended: float = 0.0
+    files: int = 0
+
+
+class One:
+    """One run: its model, its tool, and the moment at which something last came back."""
+
+    def __init__(self, seen: Seen, turns: int, pause: float) -> None:
+        self.seen, self.back, self.source = seen, 0.0, random.Random(id(self))
+        self.begun = asyncio.Event()
+        self.pause = pause
+        results = models.texts(1100)
+        model = models.Model(turns, think=self.think)
+
+        @runner.tool(effect="reads")
+        async def look(at: str) -> str:  # noqa: ARG001 (as a model calls it)
+            await self.think()
+            return results[model.asked % len(results)]
+
+        self.agent = models.agent(model, look)
+
+    async def think(self) -> None:
+        """Take the time that the pace wants, a little more or less, and note when it is over."""
+        if self.pause:
+            await asyncio.sleep(self.pause * self.source.uniform(0.5, 1.5))
+        self.back = time.perf_counter()
+
+    def watch(self, _state: replay.State, events: Sequence[replay.Event]) -> None:
+        """A save has returned."""
+        now = time.perf_counter()
+        self.begun.set()
+        if self.seen.begun and not self.seen.ended:
+            self.seen.events += len(events)
+            if self.back:
+                self.seen.durable.append(now - self.back)
+
+
+async def stalls(seen: Seen) -> None:
+    """Ring every millisecond, and note how late it was."""
+    while True:
+        begun = time.perf_counter()
+        await asyncio.sleep(0.001)
+        if seen.begun and not seen.ended:
+            seen.stalls.append(max(time.perf_counter() - begun - 0.001, 0))
+
+
+async def together(runs: int, path: Path, seconds: float, pace: float) -> Seen:
+    """Let so many runs go for so long; what they do to begin and to end does not count."""
+    seen = Seen()
+    everyone = [One(seen, 10**9, runs * 2 / pace if pace else 0) for _ in range(runs)]
+    timer = asyncio.ensure_future(stalls(seen))
+    tasks = [
+        asyncio.ensure_future(runner.start(one.agent, "go", runs=path, run=f"r{n}", watch=one.watch))
+        for n, one in enumerate(everyone)
+    ]
+    await asyncio.gather(*(one.begun.wait() for one in everyone))
+    await asyncio.sleep(seconds / 4)
+    seen.begun = time.perf_counter()
+    await asyncio.sleep(seconds)
+    seen.ended = time.perf_counter()
+    with contextlib.suppress(OSError):
+        seen.files = len(os.listdir("/proc/self/fd"))
+    timer.cancel()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return seen
+
+
+def main() -> None:
+    """Answer, for 1 to 1,000 runs."""
+    short = told.quick(__doc__)
+    seconds, rounds = (1.5, 1) if short else (6.0, 5)
+    rows: list[list[str]] = []
+    drawn: dict[str, list[float]] = {"events a second, tight": []}
+    cases = [(1, 0), (100, 0), (300, PACE)] if short else CASES
+    for runs, pace in cases:
+        found = []
+        for _ in range(rounds):
+            with arms.room() as path:
+                found.append(asyncio.run(together(runs, path, seconds, pace)))
+        rate = arms.middle([seen.events / (seen.ended - seen.begun) for seen in found])
+        if not pace:
+            drawn["events a second, tight"].append(rate)
+        ms = [
+            f"{arms.middle([arms.quantile(values, part) for values in taken]) * 1000:.2f}"
+            for taken in ([seen.durable for seen in found], [seen.stalls for seen in found])
+            for part in (0.5, 0.99)
+        ]
+        how = f"{pace:,} events a second" if pace else "tight"
+        rows.append([f"{runs:,}", how, f"{rate:,.0f}", *ms, str(found[0].files)])
+    head = ["runs", "pace", "events a second", "durable p50 ms", "p99", "loop stalls p50 ms", "p99", "open files"]
+    notes = [
+        "the whole of refold: decide, fold, the tool's and the model's tasks, encode, save; two events a save",
+        "one run saves in the loop's thread, several in eight threads beside it (runner/_saves.py says why)",
+    ]
+    plot = {
+        "x": [runs for runs, pace in cases if not pace],
+        "series": drawn,
+        "xlabel": "runs",
+        "ylabel": "events a second",
+        "log": True,
+    }
+    told.tell("many", "Many runs in one process", head, rows, notes=notes, plot=plot, short=short)
+
+
+if __name__ == "__main__":
+    main()
