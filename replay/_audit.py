@@ -68,15 +68,19 @@ class Teller:
             event = _codec.decode(raw, seq=line.seq)
             before = self.state
             self.state = step(before, event, line.at, seq=line.seq)
+            self._live(event, before)
             tell = _TELL.get(type(event))
             if tell is not None:
                 tell(self, event, before)
-            self._live(event)
         self.state = replace(self.state, seq=line.seq, life=line.life, at=line.at)
 
     def done(self) -> Audit:
         """The story so far."""
         state = self.state
+        if self.lives:
+            self._ended_life(self.lives[-1], state)
+        for call in state.calls:
+            self.calls[call.call.id].open = call.open
         told = Audit(
             run=state.run,
             task=state.task,
@@ -102,21 +106,37 @@ class Teller:
         told.findings = _findings.find(told, self.noted)
         return told
 
-    def _live(self, event: e.Any) -> None:
+    def _live(self, event: e.Any, before: State) -> None:
         """Let the event belong to its life; a life that begins with an answer is a person's."""
         last = self.lives[-1] if self.lives else None
         if last is None or last.life != self.life:
+            gap = None
+            if last is not None:
+                self._ended_life(last, before)
+                gap = (self.at - last.ended).total_seconds()
             kind: Literal["start", "answer"] = "start" if isinstance(event, e.RunStarted) else "answer"
-            last = LifeStory(life=self.life, kind=kind, seq=self.seq, began=self.at, ended=self.at, last_seq=self.seq)
+            last = LifeStory(
+                life=self.life, kind=kind, seq=self.seq, began=self.at, ended=self.at, last_seq=self.seq, gap=gap
+            )
             self.lives.append(last)
         last.ended, last.last_seq = self.at, self.seq
+        if isinstance(event, e.RunStarted | e.RunResumed | e.RunForked):
+            last.host, last.pid = event.host, event.pid
         if isinstance(event, e.RunResumed):
             last.kind = "resume"
             last.counted, last.clock_back = event.counted, event.clock_back
+            last.drift = _drift(before.definitions, event.definitions)
         if isinstance(event, e.RunForked):
             last.kind = "fork"
-        if isinstance(event, e.RunStarted | e.RunResumed | e.RunForked):
-            last.host, last.pid = event.host, event.pid
+            self.noted.append(_findings.forked(event.parent, event.seq, event.fence, self.seq))
+
+    def _ended_life(self, life: LifeStory, state: State) -> None:
+        """How a life ended, by the state it left."""
+        life.stopped = state.stopped
+        if state.stopped is not None:
+            life.end = "stopped"
+        elif state.phase in ("done", "paused"):
+            life.end = "done" if state.phase == "done" else "paused"
 
     def _resumed(self, event: e.RunResumed | e.RunForked, before: State) -> None:
         """What was in flight is open now."""
@@ -128,9 +148,6 @@ class Teller:
                 if attempt.did == "in flight":
                     attempt.did = "open"
                     attempt.ended, attempt.ended_seq = self.at, self.seq
-        if isinstance(event, e.RunResumed):
-            self._live(event)
-            self.lives[-1].drift = _drift(before.definitions, event.definitions)
 
     def _asked(self, event: e.ModelAsked, before: State) -> None:
         turn = before.turns + 1
@@ -167,6 +184,7 @@ class Teller:
                 key=event.key,
                 effect=event.effect,
                 rung=rung,
+                remembers=event.remembers,
             )
         )
 
@@ -219,7 +237,7 @@ class Teller:
         if expired or self.at >= first.marked + timedelta(seconds=first.remembers):
             why = "the clock was set back since" if expired else f"it was remembered for {first.remembers:g} s"
             says = f"{call} could not run again with its key, first sent at {first.marked:%Y-%m-%d %H:%M:%S}: {why}"
-            self.noted.append(Finding(kind="key-expired", seqs=(self.seq,), says=says))
+            self.noted.append(Finding(kind="key-expired", seqs=(self.seq,), says=says, call=call))
             self.forgotten.add(call)
 
     def _accepted(self, event: e.WorkspaceAccepted, before: State) -> None:
@@ -232,6 +250,16 @@ class Teller:
 
     def _waits(self, event: e.WaitUntil, before: State) -> None:
         self.waits.append(WaitStory(seq=self.seq, at=self.at, until=event.until, why=event.why, call=event.call))
+
+    def _stopped(self, event: e.RunStopped, before: State) -> None:
+        if self.state.stopped is not None:
+            self.noted.append(_findings.stop(self.life, self.state.stopped, self.seq))
+
+    def _limits(self, event: e.LimitsChanged, before: State) -> None:
+        self.noted.append(_findings.limits(before.limits, event.limits, self.seq))
+
+    def _unknown(self, event: e.Unknown, before: State) -> None:
+        self.noted.append(_findings.unknown(event.tag, self.seq))
 
 
 Tell = Callable[[Teller, e.Any, State], None]
@@ -254,6 +282,9 @@ _TELL = cast(
         e.WorkspaceAccepted: Teller._accepted,
         e.FileWritten: Teller._wrote,
         e.WaitUntil: Teller._waits,
+        e.RunStopped: Teller._stopped,
+        e.LimitsChanged: Teller._limits,
+        e.Unknown: Teller._unknown,
     },
 )
 

@@ -23,7 +23,9 @@ class Story(msgspec.Struct, kw_only=True):
 class LifeStory(Story):
     """One opening of the run for writing. `kind`: `start`, `resume`, `fork`, or `answer` (a person said one thing).
 
-    `drift` names the definitions that differ from those of the life before.
+    `drift` names the definitions that differ from those of the life before. `gap` is how many seconds lie between its
+    first line and the last one of the life before. `end` says how it ended: `unsaid` when no line does, because its
+    process died, or still runs.
     """
 
     life: int
@@ -36,7 +38,10 @@ class LifeStory(Story):
     pid: int | None = None
     counted: bool = False
     clock_back: bool = False
+    gap: float | None = None
     drift: list[str] = msgspec.field(default_factory=list)
+    end: Literal["done", "paused", "stopped", "unsaid"] = "unsaid"
+    stopped: Stopped | None = None
 
 
 class AskStory(Story):
@@ -63,7 +68,8 @@ class AskStory(Story):
 class AttemptStory(Story):
     """One try of a call. `did`: `ran`, `nothing`, `unknown` (it ended without saying), `open` (its process died in it).
 
-    `rung` says why it was made: `first`, or why running again was allowed.
+    `rung` says why it was made: `first`, or why running again was allowed. `remembers` is how many seconds the service
+    keeps the key.
     """
 
     n: int
@@ -73,6 +79,7 @@ class AttemptStory(Story):
     key: str
     effect: Effect
     rung: Literal["first", "harmless", "missing", "person", "nothing"]
+    remembers: float | None = None
     did: Literal["in flight", "ran", "nothing", "unknown", "open"] = "in flight"
     ended: datetime | None = None
     ended_seq: int | None = None
@@ -118,7 +125,7 @@ class WaitStory(Story):
 
 
 class CallStory(Story):
-    """One call of a reply and all that happened to it, up to its result."""
+    """One call of a reply and all that happened to it, up to its result. `open`: it may have happened, unsettled."""
 
     id: str
     turn: int
@@ -130,6 +137,7 @@ class CallStory(Story):
     lookups: list[LookupStory] = msgspec.field(default_factory=list)
     questions: list[QuestionStory] = msgspec.field(default_factory=list)
     files: list[FileHash] = msgspec.field(default_factory=list)
+    open: bool = False
     how: How | None = None
     text: str = ""
     lossy: bool = False
@@ -139,11 +147,12 @@ class CallStory(Story):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What an auditor would underline: its kind, the lines that show it, and a sentence."""
+    """What an auditor would underline: its kind, the lines that show it, a sentence, and the call it is about."""
 
     kind: str
     seqs: tuple[int, ...]
     says: str
+    call: str | None = None
 
 
 class Audit(Story):
