@@ -1,9 +1,13 @@
 """Retrace: walk a history with today's code and name the first place where it would go another way (spec row 28).
 
 A line holds what came back, then what was decided. The retrace folds what came back, asks today's `decide` at the time
-the line was written, and compares the two. A *divergence* is another decision, named at the first place and only there:
-behind it the history is no longer today's. *Drift* is the same decision from changed parts: instructions, tools,
-messages, parameters, or the bound of an ask. A line without a decision is only folded.
+the line was written, and compares the two.
+
+1. A *divergence* is another decision, named at the first place and only there: behind it the history is no longer
+   today's. Deciding more or less than the history is one too, and so is raising.
+2. *Drift* is the same decision from changed parts: instructions, tools, messages, parameters, or the bound of an ask.
+3. A line without a decision is only folded: its process died, or something else came between.
+4. Decisions that did not fit into one line stand in the next, unless the process died before it.
 
 `decide` is an argument, which is why no arrow runs from here to runner. It never acts, so a retrace needs no model, no
 tool and no lock.
@@ -11,60 +15,28 @@ tool and no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from replay import _codec
 from replay import _events as e
+from replay._divergence import Divergence, Drift, Retraced
 from replay._fold import Line, fold
 from replay._state import NEW, State
+from replay._values import Definitions
 
 Decide = Callable[[State, datetime], Sequence[e.Event]]
+
+LINE: Final = 8 << 20
+"""The most bytes of events that share a line, unless one event alone has more."""
 
 DECIDED_STOPS = frozenset({"TurnLimit", "TokenLimit", "DollarLimit", "ModelUnavailable"})
 """The stops that `decide` chooses; any other is an input: of a person, a signal, the workspace, a refused opening."""
 
 _DECISIONS = (e.ModelAsked, e.AttemptMarked, e.LookupAsked, e.QuestionAsked, e.WaitUntil, e.PhaseChanged)
-
-
-class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """The same decision from a changed part: `part` names it, `was` is the history's digest or value, `now` today's."""
-
-    seq: int
-    tag: str
-    part: str
-    was: str
-    now: str
-
-
-class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """The first place where today's code decides otherwise.
-
-    `was` is what the history holds from there to the line's end, `now` what would be written instead, both as JSON
-    texts of events; `why` is a sentence.
-    """
-
-    seq: int
-    at: datetime
-    was: tuple[str, ...]
-    now: tuple[str, ...]
-    why: str
-
-
-class Retraced(msgspec.Struct, frozen=True, kw_only=True):
-    """What a retrace found: how many decisions were compared, the drift, and the divergence if there is one.
-
-    `seq` is the last line walked.
-    """
-
-    run: str
-    seq: int
-    decisions: int
-    drift: tuple[Drift, ...]
-    divergence: Divergence | None
 
 
 def is_decision(event: e.Any) -> bool:
@@ -76,32 +48,68 @@ def is_decision(event: e.Any) -> bool:
     return isinstance(event, _DECISIONS)
 
 
-def retrace(lines: Iterable[Line], decide: Decide) -> Retraced:
+def retrace(lines: Iterable[Line], decide: Decide, *, definitions: Definitions | None = None) -> Retraced:
     """Walk `lines` from the first to the last, or to the first divergence.
 
-    Raises `IllegalEvent` or `Undecodable` when the history itself can't be folded, and whatever `decide` raises.
+    With today's `definitions`, those that a life began with are compared as well, and what differs is drift.
+    Raises `IllegalEvent` or `Undecodable` when the history itself can't be folded. Nothing that `decide` raises gets
+    out: it is a divergence.
     """
     state, seq, decisions = NEW, -1, 0
     drift: list[Drift] = []
     owed: list[e.Event] = []
-    for line in lines:
+    for line, after in _with_next(lines):
         seq = line.seq
         events = [_codec.decode(raw, seq=seq) for raw in line.events]
+        if definitions is not None:
+            drift += (part for event in events for part in _defined(seq, event, definitions))
         first = 0 if owed else next((i for i, event in enumerate(events) if is_decision(event)), len(events))
         before = fold(state, line.at, events[:first], seq=seq)
-        was = events[first:]
+        was = [event for event in events[first:] if not (isinstance(event, e.Unknown) and event.ignorable)]
         if was:
-            now = owed or list(decide(before, line.at))
-            found = _compare(seq, was, now)
+            now, raised = (owed, "") if owed else _asked_today(decide, before, line.at)
+            found = raised or _compare(seq, was, now)
+            rest = now[len(was) :]
+            if rest and not isinstance(found, str) and not _is_split(line, after, rest[0]):
+                found = f"today's code goes on with {_codec.tag(rest[0])}, the history with nothing"
             if isinstance(found, str):
-                held, would = (tuple(_codec.encode(x).decode() for x in side) for side in (was, now))
-                split = Divergence(seq=seq, at=line.at, was=held, now=would, why=found)
+                split = Divergence(seq=seq, at=line.at, was=_texts(was), now=_texts(now), why=found)
                 return Retraced(run=state.run, seq=seq, decisions=decisions, drift=tuple(drift), divergence=split)
             drift += found
             decisions += sum(is_decision(event) for event in was)
-            owed = list(now[len(was) :])  # a line above its bound was split, and the next one holds the rest
-        state = replace(fold(before, line.at, was, seq=seq), seq=seq, life=line.life, at=line.at)
+            owed = rest if after is not None and after.life == line.life else []
+        state = replace(fold(before, line.at, events[first:], seq=seq), seq=seq, life=line.life, at=line.at)
     return Retraced(run=state.run, seq=seq, decisions=decisions, drift=tuple(drift), divergence=None)
+
+
+def _with_next(lines: Iterable[Line]) -> Iterator[tuple[Line, Line | None]]:
+    """Each line with the one behind it; None behind the last."""
+    walk = iter(lines)
+    line = next(walk, None)
+    while line is not None:
+        after = next(walk, None)
+        yield line, after
+        line = after
+
+
+def _asked_today(decide: Decide, state: State, at: datetime) -> tuple[list[e.Event], str]:
+    """What today's code decides, and the sentence for what it raises instead."""
+    try:
+        return list(decide(state, at)), ""
+    except Exception as error:  # noqa: BLE001 (today's code is what is on trial: whatever it raises is its answer)
+        return [], f"today's code raises {type(error).__name__}: {error}"
+
+
+def _is_split(line: Line, after: Line | None, rest: e.Event) -> bool:
+    """Whether `rest` is missing only because the line was full: it stands in the next, or the process died first."""
+    if after is not None and after.life == line.life:
+        held = [_codec.decode(raw, seq=after.seq) for raw in after.events[:1]]
+        return bool(held) and not isinstance(_compare(after.seq, held, [rest]), str)
+    return sum(len(memoryview(raw)) for raw in line.events) + len(_codec.encode(rest)) > LINE
+
+
+def _texts(events: Sequence[e.Any]) -> tuple[str, ...]:
+    return tuple((event.raw if isinstance(event, e.Unknown) else _codec.encode(event)).decode() for event in events)
 
 
 def _compare(seq: int, was: Sequence[e.Any], now: Sequence[e.Event]) -> list[Drift] | str:
@@ -124,9 +132,28 @@ def _compare(seq: int, was: Sequence[e.Any], now: Sequence[e.Event]) -> list[Dri
 
 
 def _asked(seq: int, held: e.ModelAsked, would: e.ModelAsked) -> list[Drift]:
+    if held.digests == would.digests and held.bound == would.bound:
+        return []
     parts = [
         (part, getattr(held.digests, part), getattr(would.digests, part))
         for part in ("instructions", "tools", "messages", "parameters")
     ]
     parts.append(("bound", _codec.encode_value(held.bound), _codec.encode_value(would.bound)))
     return [Drift(seq=seq, tag="model_asked", part=p, was=was, now=now) for p, was, now in parts if was != now]
+
+
+def _defined(seq: int, event: e.Any, now: Definitions) -> Iterator[Drift]:
+    """The drift between what a life began with and today's definitions."""
+    if not isinstance(event, e.RunStarted | e.RunResumed) or event.definitions == now:
+        return
+    was = event.definitions
+    pairs = [(part, getattr(was, part), getattr(now, part)) for part in ("instructions", "parameters", "context")]
+    pairs += [
+        (f"tool {name}", was.tools.get(name, ""), now.tools.get(name, ""))
+        for name in sorted(was.tools.keys() | now.tools.keys())
+    ]
+    yield from (
+        Drift(seq=seq, tag=_codec.tag(event), part=part, was=held, now=would)
+        for part, held, would in pairs
+        if held != would
+    )

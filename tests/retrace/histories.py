@@ -1,0 +1,100 @@
+"""Histories to walk: the golden run of the triage batch, and random walks.
+
+The batch's log stays as it is when the code changes: that today's code still goes its way is what is tested.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+import eventlog
+import replay
+import runner
+from replay import AnyEvent, Event, ModelAsked, State
+from tests.decide import tools
+from tests.decide.story import Story
+from tests.decide.walks import Tape
+from tests.decide.world import World
+from tests.golden.v1 import agents
+
+GOLDEN = Path(agents.__file__).with_name("histories")
+
+
+@dataclass(frozen=True)
+class History:
+    """Lines, and the agent that decided them."""
+
+    lines: Sequence[Any]
+    agent: runner.Agent
+
+    def events(self) -> list[tuple[int, AnyEvent]]:
+        """Every event with its line."""
+        return [(line.seq, replay.decode(raw)) for line in self.lines for raw in line.events]
+
+    def first(self, tool: str) -> int:
+        """The first line in which a call of `tool` was tried."""
+        called: dict[str, str] = {}
+        for seq, event in self.events():
+            if isinstance(event, replay.ReplySaved):
+                called |= {call.id: call.tool for call in event.reply.calls}
+            if isinstance(event, replay.AttemptMarked) and called[event.call] == tool:
+                return seq
+        raise AssertionError(tool)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the history holds a decision: the state that it was made in, the time, and what was decided."""
+
+    state: State
+    now: datetime
+    decided: list[Event]
+
+    @property
+    def line(self) -> int:
+        """The line that holds it."""
+        return self.state.seq + 1
+
+
+def batch() -> History:
+    """The triage batch, and its agent as it was; its approvals were answered by the policy."""
+    return History(eventlog.read(GOLDEN, "batch").lines, agents.batch())
+
+
+def calling(*called: tuple[str, str], agent: runner.Agent | None = None) -> Story:
+    """A run that died while the first of these calls was tried, or before."""
+    story = Story(agent or tools.agent())
+    story.reply(*called)
+    return story
+
+
+def logged(story: Story, runs: Path, run: str = "r") -> Path:
+    """The story as the log of a run whose process died behind its last line; its directory."""
+    first, *rest = story.lines
+    log = eventlog.create(runs, run, at=first.at, events=[bytes(raw) for raw in first.events])
+    for line in rest:
+        log.append(line.at, [bytes(raw) for raw in line.events])
+    log.abandon()
+    return runs / run
+
+
+def walk(seed: int) -> History:
+    """One of the random walks of `tests/decide`: deaths, lookups, approvals, and a model that fails."""
+    story = World(Tape(random.Random(seed).randbytes(300))).walk().story  # noqa: S311 (the same walk every time)
+    return History(story.lines, story.agent)
+
+
+def essence(decided: Sequence[Event]) -> list[Event]:
+    """Decisions without what an ask is made of: a change there is drift."""
+    nothing = replay.Digests(instructions="", tools="", messages="", parameters="")
+    return [
+        replace(event, digests=nothing, bound=replay.Bound()) if isinstance(event, ModelAsked) else event
+        for event in decided
+    ]
