@@ -14,12 +14,16 @@ Waits follow one schedule: after n tries that ended in their own life 4^n second
 for if that is longer. A try that ended by a death is not waited for: the death took its time. When today's code
 declares another effect than the marker, or has no such tool, nothing is known about a repeat, and a person decides. So
 does a person at once when the last attempt ended because its service wants an answer from one.
+
+`RUNGS` is the ladder: one table that `climb` acts by and `runner.guarantees` reads aloud, so that what is said of a
+tool is what happens to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import replay
 from replay import (
@@ -112,15 +116,16 @@ def climb(tool: Tool | None, call: CallState, state: State, now: datetime) -> li
     changed = _changed(tool, call)
     if tool is None or changed is not None:
         return ask(call, f"the call was marked as {call.attempts[-1].effect}, and {changed}")
-    if not last.asks and harmless(tool, call, now) and call.ended < tool.attempts:
-        return _rerun(tool, call, state, now)
-    if last.asks or tool.find is None:
-        return ask(call, last.error if last.asks else _no_lookup(tool, call, now))
-    return _look(tool, call, state, now)
+    if last.asks:
+        return ask(call, last.error)
+    rung = next(rung for rung in RUNGS if rung.offered(tool) and rung.decides(tool, call, now))
+    return rung.act(tool, call, state, now)
 
 
-def _no_lookup(tool: Tool, call: CallState, now: datetime) -> str:
-    """Why a call without a lookup goes to a person."""
+def _why(tool: Tool, call: CallState, now: datetime) -> str:
+    """Why no rung below the person could decide."""
+    if tool.find is not None:
+        return f"the service can't say whether it happened{f': {call.lookups.why}' if call.lookups.why else ''}"
     if harmless(tool, call, now):
         return f"{call.ended} attempts ended without an answer, and the tool has no lookup"
     return "a repeat may do it twice, and the tool has no lookup"
@@ -163,9 +168,6 @@ def _look(tool: Tool, call: CallState, state: State, now: datetime) -> list[Even
     lookups = call.lookups
     lands = max(a.ended for a in call.attempts if a.ended is not None) + timedelta(seconds=tool.lands_within)
     if lookups.said == "unsure":
-        if not 0 < lookups.raised < LOOKUPS_THAT_RAISE:
-            because = f": {lookups.why}" if lookups.why else ""
-            return ask(call, f"the service can't say whether it happened{because}")
         due = (lookups.at or now) + backoff(lookups.raised)
         if now < due:
             return wait(state, due, "lookup", call.call.id)
@@ -208,3 +210,59 @@ def ask(call: CallState, why: str) -> list[Event]:
         ),
         PhaseChanged(phase="paused"),
     ]
+
+
+class Rung(NamedTuple):
+    """One way to settle an open call.
+
+    `offered`: whether the tool's declaration has this rung at all; `decides`: whether it can settle this call now;
+    `act`: what comes next then. `words` say it, with `last` the tools whose calls never get beyond this rung, and
+    `repeats` those whose effect it may bring about once more.
+    """
+
+    offered: Callable[[Tool], bool]
+    decides: Callable[[Tool, CallState, datetime], bool]
+    act: Callable[[Tool, CallState, State, datetime], list[Event]]
+    words: Callable[[Tool], str]
+    last: Callable[[Tool], bool] = lambda _: False
+    repeats: Callable[[Tool], bool] = lambda _: False
+
+
+AGAIN = Rung(
+    offered=lambda tool: tool.effect != "once",
+    decides=lambda tool, call, now: harmless(tool, call, now) and call.ended < tool.attempts,
+    act=_rerun,
+    words=lambda tool: "runs again" + (f" with its key for {span(tool.remembers)}" if tool.remembers else ""),
+    last=lambda tool: tool.effect == "reads",  # a read that raised has failed, and deaths have a limit of their own
+    repeats=lambda tool: tool.effect == "idempotent",
+)
+SERVICE = Rung(
+    offered=lambda tool: tool.find is not None,
+    decides=lambda _tool, call, _now: call.lookups.said != "unsure" or 0 < call.lookups.raised < LOOKUPS_THAT_RAISE,
+    act=_look,
+    words=lambda _: "asks the service",
+)
+PERSON = Rung(
+    offered=lambda _: True,
+    decides=lambda _tool, _call, _now: True,
+    act=lambda tool, call, _state, now: ask(call, _why(tool, call, now)),
+    words=lambda _: "asks a person",
+    last=lambda _: True,
+)
+RUNGS = (AGAIN, SERVICE, PERSON)
+"""The ladder, from the rung that disturbs nobody to the one that always decides."""
+
+
+def ahead(tool: Tool) -> tuple[Rung, ...]:
+    """The rungs that a call of this tool may come to, in their order, as long as its declaration stays what it is."""
+    offered = [rung for rung in RUNGS if rung.offered(tool)]
+    end = next(n for n, rung in enumerate(offered, start=1) if rung.last(tool))
+    return tuple(offered[:end])
+
+
+def span(seconds: float) -> str:
+    """A stretch of time as a person says it: in the largest unit of which it is at least two, hours for a day."""
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{round(seconds / size, 1):g} {unit}"
+    return f"{seconds:g} s"

@@ -69,13 +69,26 @@ class Choose(Protocol):
 
 
 class World:
-    """One walk. `how` it ended: done, stopped, or paused with a person who left."""
+    """One walk. `how` it ended: done, stopped, or paused with a person who left.
 
-    def __init__(self, choose: Choose, *, limits: Limits | None = None, deploys: bool = False) -> None:
+    `calls` are what the model may call, `attempts` how an attempt may go.
+    """
+
+    calls: Sequence[tuple[str, str]] = CALLS
+    attempts: Sequence[str] = ATTEMPTS
+
+    def __init__(
+        self,
+        choose: Choose,
+        *,
+        agent: runner.Agent | None = None,
+        limits: Limits | None = None,
+        deploys: bool = False,
+    ) -> None:
         self._choose = choose
         self._deploys = deploys
         self.limits = limits or Limits(resumes=20)
-        self.story = Story(tools.agent(limits=self.limits))
+        self.story = Story((agent or tools.agent()).replace(limits=self.limits))
         self.service = Service()
         self.how = ""
         self._ahead = timedelta()
@@ -200,7 +213,7 @@ class World:
         wanted = range(0) if self.kind else range(self._choose((0, 1, 1, 2, 3, 4)))
         reply = replay.Reply(
             text="so it is",
-            calls=tuple(replay.ToolCall(tool=t, arguments=a) for t, a in (self._choose(CALLS) for _ in wanted)),
+            calls=tuple(replay.ToolCall(tool=t, arguments=a) for t, a in (self._choose(self.calls) for _ in wanted)),
             usage=usage,
             dollars=self._choose((0.25, None)),
             stop="length" if self._often(10) else "pause" if self._often(3) else "stop",
@@ -211,7 +224,7 @@ class World:
         call = self.story.state.find(marked.call)
         tool = self.story.agent.tool(call.call.tool) if call is not None else None
         assert tool is not None
-        how = "acts" if self.kind else self._choose(ATTEMPTS)
+        how = "acts" if self.kind else self._choose(self.attempts)
         retry_after = self._choose((None, 2.0, 90.0)) if how in ("silent", "lost", "late") else None
         if how in ("acts", "silent"):
             self.service.send(tool, marked.call, marked.key, self._real)
