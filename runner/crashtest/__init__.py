@@ -1,8 +1,14 @@
-"""crashtest: simulated disks for tests of crashes, harsher than a crash.
+"""crashtest: whether an agent survives a crash anywhere, and simulated disks for tests of crashes, harsher than one.
 
-A log is only as good as what a power cut leaves of it, and no test can pull the plug often enough. Here the disk is in
-memory and keeps a record of what it was asked to do; from the record come the images that a cut after each operation
-may leave:
+`sweep` is for your own agent: it runs it once to find every point where a crash can land, then from scratch for each,
+with a second crash during the resume, and counts what it did to the world.
+
+    swept = crashtest.sweep(world=Bank, agent=teller, task="Pay the rent.", effects=Bank.counts)
+    assert not swept.failures, swept
+
+The rest is what it is made of, and what the log itself is tested with. A log is only as good as what a power cut leaves
+of it, and no test can pull the plug often enough. Here the disk is in memory and keeps a record of what it was asked to
+do; from the record come the images that a cut after each operation may leave:
 
     machine = crashtest.Machine()
     log = eventlog.create("/runs", "r", at=now, events=[b"{}"], disk=crashtest.Process(machine))
@@ -28,11 +34,14 @@ nothing while it is replaced, and what a deleted file left behind is not itself 
 
 from __future__ import annotations
 
+from runner.crashtest._cast import Again, Without
 from runner.crashtest._cuts import LIMIT, Cut, cuts
 from runner.crashtest._directories import Model
 from runner.crashtest._faults import CHANGES, VERBS, Fault, Faulty, Killed
 from runner.crashtest._image import EMPTY, Image, disposable
+from runner.crashtest._judged import Scenario
 from runner.crashtest._keep import keep
+from runner.crashtest._killed import killed
 from runner.crashtest._machine import Machine
 from runner.crashtest._ops import (
     SECTOR,
@@ -48,14 +57,19 @@ from runner.crashtest._ops import (
     says,
 )
 from runner.crashtest._passing import Passing
+from runner.crashtest._plan import MODES, Mode, NoSuchScenario, NotRepeatable
 from runner.crashtest._process import Process
+from runner.crashtest._sweep import Progress, WorkerFailed, said_otherwise, sweep
+from runner.crashtest._swept import Row, Swept, table
 
 __all__ = [
     "CHANGES",
     "EMPTY",
     "LIMIT",
+    "MODES",
     "SECTOR",
     "VERBS",
+    "Again",
     "Change",
     "Cut",
     "DirectorySynced",
@@ -64,18 +78,31 @@ __all__ = [
     "Image",
     "Killed",
     "Machine",
+    "Mode",
     "Model",
     "Named",
+    "NoSuchScenario",
+    "NotRepeatable",
     "Op",
     "Pages",
     "Passing",
     "Process",
+    "Progress",
+    "Row",
+    "Scenario",
     "Sized",
+    "Swept",
     "SyncFailed",
     "Synced",
+    "Without",
+    "WorkerFailed",
     "Wrote",
     "cuts",
     "disposable",
     "keep",
+    "killed",
+    "said_otherwise",
     "says",
+    "sweep",
+    "table",
 ]

@@ -70,6 +70,10 @@ class Passing(eventlog.Disk):
         """Hand on."""
         self.inner.mkdir(path)
 
+    def chmod(self, path: Path, mode: int) -> None:
+        """Hand on."""
+        self.inner.chmod(path, mode)
+
     def stat(self, path: Path | str) -> os.stat_result:
         """Hand on."""
         return self.inner.stat(path)

@@ -6,14 +6,19 @@ from whatever moment its process died; `Job.check` then holds the task's catalog
 left.
 
 `Manners` say how well the tracker behaves: `manners(world)` reads them, `set_manners` keeps them, `tracker(world)` is
-the address of the running tracker, which is started if it is gone.
+the address of the running tracker, which is started if it is gone. `sweep` crashes the small task of that name
+everywhere, in simulation; `killed` ends it by real SIGKILL at a sample of the same points, `random_kills` the larger
+jobs at random moments.
 """
 
 from runner.triage._checks import CATALOGUE, Check, Outcome
 from runner.triage._job import LIMITS, Job
+from runner.triage._killed import killed
 from runner.triage._manners import Manners
 from runner.triage._manners import read as manners
 from runner.triage._manners import write as set_manners
+from runner.triage._storm import random_kills
+from runner.triage._sweep import sweep
 from runner.triage._task import Task
 from runner.triage._task import names as tasks
 from runner.triage._tracker_start import url as tracker
@@ -35,8 +40,11 @@ __all__ = [
     "World",
     "WorldHeld",
     "WrongWorld",
+    "killed",
     "manners",
+    "random_kills",
     "set_manners",
+    "sweep",
     "tasks",
     "tracker",
 ]

@@ -95,6 +95,23 @@ CATALOGUE: dict[str, tuple[Check, ...]] = {
         Check("chain-verified", "log", log.chain_verified),
         Check("answer-names-issue", "log", log.answer_names_issue),
     ),
+    "sweep": (
+        Check("one-issue", "world", world.one_issue),
+        Check("right-cause", "world", world.right_cause),
+        Check("names-crash", "world", world.names_crash, each=True),
+        Check("fix-noted", "world", batch.fix_noted, each=True),
+        Check("comments-once", "world", batch.comments_once),
+        Check("patched-once", "world", world.patched_once, each=True),
+        Check("only-intended-files", "world", world.only_intended),
+        Check("no-leftovers", "world", world.no_leftovers),
+        Check("same-key", "log", log.same_key),
+        Check("comments-same-key", "log", batch.comments_same_key),
+        Check("same-spend", "log", log.same_spend),
+        Check("lost-asks-accounted", "log", log.lost_accounted),
+        Check("settled", "log", log.settled),
+        Check("chain-verified", "log", log.chain_verified),
+        Check("answer-names-issue", "log", log.answer_names_issue),
+    ),
 }
 """The checks of every task, in the order they are printed."""
 

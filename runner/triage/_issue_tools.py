@@ -11,22 +11,34 @@ twice.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import runner
 import runner.web
 from runner.triage import _manners, _tracker_start
 from runner.triage.errors import TrackerDown
 
+if TYPE_CHECKING:
+    import httpx
+
+Connect = Callable[[], AbstractAsyncContextManager["httpx.AsyncClient"]]
+
 TIMEOUT = 30.0
 LANDS_WITHIN = 5.0
 """Seconds. The tracker commits when it has read a request, and gives up on a locked file after 3: none lands later."""
 
 
-def tools(world: Path) -> tuple[runner.Tool, ...]:
-    """The issue tools of a world, declared by what its tracker's manners promise today."""
+def tools(world: Path, connect: Connect | None = None) -> tuple[runner.Tool, ...]:
+    """The issue tools of a world, declared by what its tracker's manners promise today.
+
+    `connect` reaches another tracker than the world's own process.
+    """
+    reach = connect or functools.partial(_own, world)
     manners = _manners.read(world)
     keyed = not manners.ignore_keys and manners.key_ttl > TIMEOUT
     effect: Literal["keyed", "once"] = "keyed" if keyed else "once"
@@ -35,31 +47,31 @@ def tools(world: Path) -> tuple[runner.Tool, ...]:
     @runner.tool(effect="reads")
     async def issue_search(text: str) -> list[dict[str, Any]]:
         """The issues that contain a text in cause, title or body: their numbers, causes and titles."""
-        found = (await _ask(world, "GET", "/issues", params={"text": text}))["issues"]
+        found = (await _ask(reach, "GET", "/issues", params={"text": text}))["issues"]
         return [{"issue": issue["id"], "cause": issue["cause"], "title": issue["title"]} for issue in found]
 
     @runner.tool(effect=effect, remembers=remembers, approval=True, once_per=("cause",), timeout=TIMEOUT)
     async def issue_file(cause: str, title: str, body: str) -> dict[str, Any]:
         """File an issue for a cause, in a few words joined by dashes. One issue for each cause."""
         content = {"cause": cause, "title": title, "body": body}
-        return _filed(await _ask(world, "POST", "/issues", json=content))
+        return _filed(await _ask(reach, "POST", "/issues", json=content))
 
     @issue_file.lookup(lands_within=LANDS_WITHIN)
     async def find_issue(call: runner.Call) -> runner.Found | runner.Missing:
         """Whether an issue came under this call's key. Raises when the tracker can't say: then it is asked again."""
-        found = (await _ask(world, "GET", "/issues", params={"key": call.key}))["issues"]
+        found = (await _ask(reach, "GET", "/issues", params={"key": call.key}))["issues"]
         return runner.Found(_filed(found[0])) if found else runner.Missing()
 
     @runner.tool(effect=effect, remembers=remembers, timeout=TIMEOUT)
     async def issue_comment(issue: int, text: str) -> dict[str, Any]:
         """Note something on an issue, by its number."""
-        return _noted(await _ask(world, "POST", f"/issues/{issue}/comments", json={"text": text}))
+        return _noted(await _ask(reach, "POST", f"/issues/{issue}/comments", json={"text": text}))
 
     @issue_comment.lookup(lands_within=LANDS_WITHIN)
     async def find_comment(call: runner.Call) -> runner.Found | runner.Missing:
         """Whether a comment came under this call's key; as `find_issue`."""
         path = f"/issues/{call.arguments['issue']}/comments"
-        found = (await _ask(world, "GET", path, params={"key": call.key}))["comments"]
+        found = (await _ask(reach, "GET", path, params={"key": call.key}))["comments"]
         return runner.Found(_noted(found[0])) if found else runner.Missing()
 
     return issue_search, issue_file, issue_comment
@@ -75,16 +87,23 @@ def _noted(comment: dict[str, Any]) -> dict[str, Any]:
     return {"issue": comment["issue"], "comment": comment["id"]}
 
 
-async def _ask(world: Path, method: str, path: str, **request: Any) -> Any:
-    """One request to the world's tracker, started first if it is gone; the answer's JSON.
+async def _ask(reach: Connect, method: str, path: str, **request: Any) -> Any:
+    """One request to the tracker; the answer's JSON.
 
     Raises `ToolFailed` when this request certainly did nothing, `Unknown` otherwise.
     """
+    async with reach() as client:
+        client.event_hooks = {"request": [runner.web.key_hook]}
+        with runner.web.sending():
+            return runner.web.result(await client.request(method, path, **request))
+
+
+@asynccontextmanager
+async def _own(world: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the world's own tracker, which is started first if it is gone. Raises `ToolFailed` if it can't be."""
     try:
         url = await _tracker_start.url(world)
     except TrackerDown as error:
         raise runner.ToolFailed(str(error), retry_after=1.0) from error
     async with _tracker_start.client(url, timeout=TIMEOUT - 2) as client:
-        client.event_hooks = {"request": [runner.web.key_hook]}
-        with runner.web.sending():
-            return runner.web.result(await client.request(method, path, **request))
+        yield client

@@ -74,9 +74,15 @@ class Job:
         )
 
     def newest(self) -> str | None:
-        """The newest run of this task, whatever its phase, or None. Raises `eventlog.NotARunsDirectory`."""
+        """The newest run of this task, whatever its phase, or None; a fork counts as newer than what it was forked from.
+
+        Raises `eventlog.NotARunsDirectory`.
+        """
         ours = re.compile(re.escape(self.task.name) + r"-\d{8}-[0-9a-z]{8}")
-        return next((run for run in eventlog.runs(self.runs) if ours.fullmatch(run)), None)
+        found = [run for run in eventlog.runs(self.runs) if ours.fullmatch(run)]
+        headers = [header for run in found if (header := eventlog.header(self.runs, run)) is not None]
+        over = {header.parent.run for header in headers if header.parent is not None and header.salvaged is None}
+        return next((run for run in found if run not in over), None)
 
     async def run(
         self,

@@ -40,6 +40,12 @@ def test_it_takes_142_saves_with_a_summary_in_the_middle(batch: Done) -> None:
     assert (asked.count("summary"), asked.index("summary")) == (1, 28)
 
 
+def test_today_s_code_goes_the_way_of_a_batch_that_was_just_run(batch: Done) -> None:
+    """No decision differs, and not even a word: else a retrace of anybody's run would cry wolf."""
+    told = runner.retrace(batch.run, batch.job.agent(), runs=batch.job.runs)
+    assert (told.divergence, told.drift, told.seq) == (None, (), 142)
+
+
 def test_its_groups_are_of_every_kind() -> None:
     """Six causes in five files, one met twice, one never seen again, and one patch that had to be corrected."""
     expected = triage.Task(BATCH).expected
