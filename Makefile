@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 TASK := m1-done-after-delete
 DEMO := .demo
 
-.PHONY: demo test test-full check format-check lint types arrows coverage format clean
+.PHONY: demo test test-full check format-check lint types arrows coverage format bench bench-full kill-peers clean
 
 # The stamp names the folder it was made for: scripts and the editable install hold absolute paths, so a copied or
 # moved tree would otherwise run the code of the old one.
@@ -17,7 +17,8 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 
-$(READY): pyproject.toml
+# An editable install holds a copy of the pytest plugin, the one file that is shipped under another name.
+$(READY): pyproject.toml runner/crashtest/_plugin.py
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "refold needs Python 3.11 or newer; name one: make PYTHON=python3.13")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade 'pip>=25.1'
@@ -52,6 +53,36 @@ test: $(READY)
 test-full: $(READY)
 	$(RUN) pytest -m full -p tests.powerloss.figures -o faulthandler_timeout=900
 
+# Other runners beside ours, in a venv of their own: what they bring stays out of .venv.
+PEERS := .venv-peers
+
+ifneq ($(shell cat $(PEERS)/.ready 2>/dev/null),$(CURDIR))
+.PHONY: $(PEERS)/.ready
+endif
+
+$(PEERS)/.ready: pyproject.toml
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PEERS)/bin/python -m pip install --quiet --group peers --editable .
+	@printf '%s\n' '$(CURDIR)' > $@
+
+# What does a save cost? The tables' scripts, each with one question; `make bench` takes two minutes and keeps its figures
+# apart, `make bench-full` makes the page and its plots. BENCH_DIR=DIR measures another disk.
+BENCHES := begin append limit resume conversation turns many
+
+bench: $(READY)
+	$(RUN) pip install --quiet --group bench
+	@set -e; for name in $(BENCHES) page; do $(RUN) benchmarks.$$name --quick; done
+
+bench-full: $(READY) $(PEERS)/.ready
+	$(RUN) pip install --quiet --group bench
+	@set -e; for name in $(BENCHES); do $(RUN) benchmarks.$$name; done
+	$(PEERS)/bin/python -m benchmarks.peers
+	$(RUN) benchmarks.page
+
+kill-peers: $(PEERS)/.ready
+	$(PEERS)/bin/python benchmarks/kill_peers.py --json benchmarks/results/kill_peers.json
+
 check: format-check lint types arrows coverage
 
 format-check: $(READY)
@@ -75,5 +106,5 @@ format: $(READY)
 	$(RUN) ruff check --fix
 
 clean:
-	rm -rf $(VENV) $(DEMO) dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(DEMO) benchmarks/.work dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,14 +2,15 @@
 
 The vocabulary of events, the state they add up to, and the fold that adds them up. Pure: no clock, no disk, no tool, no
 randomness; time is an input that the log holds. `replay.load(eventlog.read(runs, run).lines)` is the state of a run;
-`replay.step` and `replay.fold` move one by events in memory. The table of events stands in `replay._events`, the
-rules of the fold in `replay._fold`.
+`replay.step` and `replay.fold` move one by events in memory. `replay.fork` says what another run begins with that goes
+on from one of its lines. The table of events stands in `replay._events`, the rules of the fold in `replay._fold`.
 """
 
 from replay._audit import audit
 from replay._codec import decode, encode, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
+from replay._divergence import Divergence, Drift, Retraced
 from replay._events import Any as AnyEvent
 from replay._events import (
     AttemptEnded,
@@ -36,6 +37,7 @@ from replay._events import (
     WorkspaceAccepted,
 )
 from replay._fold import TRANSITIONS, fold, load, step
+from replay._fork import Fork, effects, fork
 from replay._frozen import FOLD_VERSION, dump, restore
 from replay._history import History
 from replay._messages import (
@@ -50,7 +52,7 @@ from replay._messages import (
     ToolCall,
     Usage,
 )
-from replay._retrace import Decide, Divergence, Drift, Retraced, is_decision, retrace
+from replay._retrace import Decide, is_decision, retrace
 from replay._state import (
     NEW,
     Ask,
@@ -78,7 +80,7 @@ from replay._story import (
     WaitStory,
 )
 from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Limits, Phase
-from replay.errors import IllegalEvent, NotFaithful, ReplayError, Undecodable
+from replay.errors import Diverged, IllegalEvent, NoSuchLine, NotFaithful, ReplayError, Undecodable
 
 __all__ = [
     "FOLD_VERSION",
@@ -100,6 +102,7 @@ __all__ = [
     "Decide",
     "Definitions",
     "Digests",
+    "Diverged",
     "Divergence",
     "Drift",
     "Effect",
@@ -110,6 +113,7 @@ __all__ = [
     "FileIntended",
     "FileWritten",
     "Finding",
+    "Fork",
     "Happened",
     "History",
     "IllegalEvent",
@@ -123,6 +127,7 @@ __all__ = [
     "Message",
     "ModelAsked",
     "ModelFailed",
+    "NoSuchLine",
     "NotFaithful",
     "Phase",
     "PhaseChanged",
@@ -159,8 +164,10 @@ __all__ = [
     "digest",
     "digest_value",
     "dump",
+    "effects",
     "encode",
     "fold",
+    "fork",
     "is_decision",
     "load",
     "restore",

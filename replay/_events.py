@@ -19,7 +19,7 @@ attempt_ended       input     tools                    call n did retry_after er
 result_recorded     both      tools                    call how text n lossy first
 lookup_asked        decision  tools                    call n believes
 lookup_answered     input     tools                    call said error why
-question_asked      decision  tools                    id kind call tool arguments digest why
+question_asked      decision  tools                    id kind call tool arguments digest why fenced
 question_answered   input     tools paused             id answer who digest text
 file_intended       input     tools                    call path sha256 before
 file_written        input     tools                    call path sha256
@@ -42,8 +42,8 @@ from replay._messages import Bound, How, Message, Purpose, Reply
 from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Kind, Limits, Verdict
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """One fact. The root of the vocabulary."""
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type"):
+    """One fact. The root of the vocabulary. A frozen value holds no circle, so garbage collection may pass it by."""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
@@ -184,7 +184,10 @@ class LookupAnswered(Event, frozen=True, kw_only=True, tag="lookup_answered"):
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True, tag="question_asked"):
-    """A person decides. `digest` is of the exact `arguments` shown: an answer covers only those."""
+    """A person decides. `digest` is of the exact `arguments` shown: an answer covers only those.
+
+    `fenced` is the place in the state's fence of the effect that this call would repeat, if that is why it is asked.
+    """
 
     id: str
     kind: Kind
@@ -193,6 +196,7 @@ class QuestionAsked(Event, frozen=True, kw_only=True, tag="question_asked"):
     arguments: str
     digest: str
     why: str
+    fenced: int | None = None
 
 
 class QuestionAnswered(Event, frozen=True, kw_only=True, tag="question_answered"):

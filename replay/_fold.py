@@ -105,7 +105,9 @@ def load(lines: Iterable[Line], state: State = NEW) -> State:
 
     Raises `IllegalEvent` or `Undecodable`, each naming the line. Header lines carry no events and only move `seq`.
     """
-    for line in lines:
-        events = [_codec.decode(raw, seq=line.seq) for raw in line.events]
-        state = replace(fold(state, line.at, events, seq=line.seq), seq=line.seq, life=line.life, at=line.at)
-    return state
+    last = None
+    for last in lines:
+        at, seq = last.at, last.seq
+        for raw in last.events:
+            state = step(state, _codec.decode(raw, seq=seq), at, seq=seq)
+    return state if last is None else replace(state, seq=last.seq, life=last.life, at=last.at)

@@ -10,9 +10,9 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from replay import _events as e
-from replay._fold_life import lose, say
+from replay._fold_life import lose, told
 from replay._messages import Replied, Reply
-from replay._rules import present, require
+from replay._rules import Broken, present, require
 from replay._state import Ask, CallState, Failures, Spent, State, Summary
 
 
@@ -41,18 +41,27 @@ def replied(state: State, event: e.ReplySaved, at: datetime) -> State:
     """A complete reply: a summary, a final answer, or calls to run."""
     ask = present(state.ask, "nothing was asked")
     reply = event.reply
-    state = replace(state, ask=None, failures=Failures(), spent=_pay(state.spent, reply, ask))
+    spent = _pay(state.spent, reply, ask)
     if ask.purpose == "summary":
-        return replace(state, summary=Summary(text=reply.text, upto=ask.upto))
+        summary = Summary(text=reply.text, upto=ask.upto)
+        return replace(state, ask=None, failures=Failures(), spent=spent, summary=summary)
     turn = state.turns + 1
     for index, call in enumerate(reply.calls):
-        require(call.id == f"{turn}.{index}", f"call {index} of turn {turn} is named {call.id!r}")
-    state = say(replace(state, turns=turn), Replied(reply))
-    if reply.calls:
-        return replace(state, phase="tools", calls=tuple(CallState(call=c) for c in reply.calls))
-    if reply.stop == "pause":
-        return replace(state, calls=())
-    return replace(state, calls=(), stop=reply.stop, answer=reply.text)
+        if call.id != f"{turn}.{index}":
+            raise Broken(f"call {index} of turn {turn} is named {call.id!r}")
+    ends = not reply.calls and reply.stop != "pause"
+    return replace(
+        state,
+        ask=None,
+        failures=Failures(),
+        spent=spent,
+        turns=turn,
+        phase="tools" if reply.calls else state.phase,
+        calls=tuple([CallState(call=call) for call in reply.calls]),
+        stop=reply.stop if ends else state.stop,
+        answer=reply.text if ends else state.answer,
+        **told(state, Replied(reply)),
+    )
 
 
 def failed(state: State, event: e.ModelFailed, at: datetime) -> State:

@@ -13,32 +13,47 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from replay import _events as e
-from replay._fold_life import say
+from replay._fold_life import say, told
 from replay._messages import HAPPENED, Answered, Result, Said
-from replay._rules import present, require
+from replay._rules import Broken, present, require
 from replay._state import Attempt, CallState, Happened, Lookups, Question, State
 
 
 def _call(state: State, call: str) -> CallState:
-    found = present(state.find(call), f"there is no call {call} in the current reply")
-    require(found.result is None, f"call {call} has a result")
+    found = state.find(call)
+    if found is None:
+        raise Broken(f"there is no call {call} in the current reply")
+    if found.result is not None:
+        raise Broken(f"call {call} has a result")
     return found
 
 
+def _with(state: State, call: CallState) -> tuple[CallState, ...]:
+    """The calls of the reply, one of them as it is now."""
+    return tuple([call if c.call.id == call.call.id else c for c in state.calls])
+
+
 def _put(state: State, call: CallState) -> State:
-    return replace(state, calls=tuple(call if c.call.id == call.call.id else c for c in state.calls))
+    return replace(state, calls=_with(state, call))
 
 
 def marked(state: State, event: e.AttemptMarked, at: datetime) -> State:
     """An attempt is about to act."""
     call = _call(state, event.call)
-    require(event.n == len(call.attempts) + 1, f"attempt {len(call.attempts) + 1} comes next, not {event.n}")
+    if event.n != len(call.attempts) + 1:
+        raise Broken(f"attempt {len(call.attempts) + 1} comes next, not {event.n}")
     require(not call.in_flight and not call.lookups.in_flight, "this call is in flight")
     attempt = Attempt(
-        n=event.n, key=event.key, effect=event.effect, remembers=event.remembers, intent=event.intent, marked=at
+        n=event.n,
+        key=event.key,
+        effect=event.effect,
+        remembers=event.remembers,
+        intent=event.intent,
+        marked=at,
+        run=state.run,
     )
     call = replace(call, attempts=(*call.attempts, attempt), lookups=Lookups(), cleared=None)
-    return replace(_put(state, call), wait=None)
+    return replace(state, calls=_with(state, call), wait=None)
 
 
 def ended(state: State, event: e.AttemptEnded, at: datetime) -> State:
@@ -59,26 +74,30 @@ def recorded(state: State, event: e.ResultRecorded, at: datetime) -> State:
     """A call is settled. The last one of a reply makes the next ask due."""
     call = _call(state, event.call)
     if event.how == "ran":
-        require(call.in_flight and call.attempts[-1].n == event.n, f"attempt {event.n} is not in flight")
+        if not call.in_flight or call.attempts[-1].n != event.n:
+            raise Broken(f"attempt {event.n} is not in flight")
     else:
         require(not call.in_flight, "an attempt of this call is in flight")
+    fenced = state.passed(event.call, "done") if event.how == "told" else None
     if event.how in ("found", "told"):
-        require(call.open, "there is nothing to settle")
+        require(call.open or fenced is not None, "there is nothing to settle")
     if event.how in ("failed", "invalid", "refused"):
         only_reads = all(a.effect == "reads" for a in call.attempts)  # nothing that reads has acted
         require(only_reads or not call.open, "an attempt may have acted")
     result = Result(
         call=event.call, tool=call.call.tool, provider_id=call.call.provider_id, how=event.how, text=event.text
     )
-    state = replace(_put(state, replace(call, result=result, lookups=Lookups())), wait=None)
-    intent = call.attempts[-1].intent if call.attempts else None
+    calls = _with(state, replace(call, result=result, lookups=Lookups()))
+    intent = call.attempts[-1].intent if call.attempts else fenced.intent if fenced is not None else None
+    happened = state.happened
     if intent is not None and event.how in HAPPENED:
-        state = replace(state, happened=state.happened | {intent: Happened(call=event.call, text=event.text)})
-    results = tuple(c.result for c in state.calls if c.result is not None)
-    if len(results) < len(state.calls):
-        return state
+        happened = happened | {intent: Happened(call=event.call, text=event.text)}
+    results = [c.result for c in calls if c.result is not None]
+    if len(results) < len(calls):
+        return replace(state, calls=calls, happened=happened, wait=None)
+    said = told(state, Answered(tuple(results)))
     notes = state.notes
-    state = say(replace(state, phase="model", notes=()), Answered(results))
+    state = replace(state, calls=calls, happened=happened, wait=None, phase="model", notes=(), **said)
     for note in notes:
         state = say(state, Said(note))
     return state
@@ -116,7 +135,12 @@ def question_asked(state: State, event: e.QuestionAsked, at: datetime) -> State:
     call = _call(state, event.call)
     require(not state.busy, "something is in flight")
     require(event.id not in state.questions, f"question {event.id} was asked before")
-    require((event.kind == "settle") == call.open, "approvals come before an attempt, the ladder's question after one")
+    repeats = event.fenced is not None and _is_fenced(state, event.fenced, event.tool)
+    require(event.fenced is None or repeats, "the fence holds no such effect")
+    require(
+        call.open == (event.kind == "settle") or (repeats and event.kind == "settle"),
+        "approvals come before an attempt, the ladder's question after one or for what the fence holds",
+    )
     question = Question(
         id=event.id,
         kind=event.kind,
@@ -126,10 +150,16 @@ def question_asked(state: State, event: e.QuestionAsked, at: datetime) -> State:
         digest=event.digest,
         why=event.why,
         at=at,
+        fenced=event.fenced,
     )
     if event.kind == "settle":
         state = _put(state, replace(call, settles=call.settles + 1))
     return replace(state, questions=state.questions | {event.id: question}, wait=None)
+
+
+def _is_fenced(state: State, place: int, tool: str) -> bool:
+    """Whether the fence holds an effect of this tool at this place."""
+    return 0 <= place < len(state.fence) and state.fence[place].tool == tool
 
 
 def question_answered(state: State, event: e.QuestionAnswered, at: datetime) -> State:

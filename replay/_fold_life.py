@@ -7,24 +7,37 @@ what its last calls did. An ask it had sent and not saved is lost, and its bound
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypedDict
 
 from msgspec.structs import replace
 
 from replay import _events as e
 from replay._digest import conversation
+from replay._history import History
 from replay._messages import Message, Said
 from replay._rules import require
 from replay._state import Ask, Attempt, CallState, Failures, Question, Spent, State, Stopped, Wait
 from replay._values import Phase
 
 
-def say(state: State, message: Message) -> State:
-    """The state with one more message."""
-    return replace(
-        state,
+class Told(TypedDict):
+    """The fields of a state that a message changes."""
+
+    messages: History[Message]
+    conversation: str
+
+
+def told(state: State, message: Message) -> Told:
+    """What one more message changes, for a caller that changes more at once."""
+    return Told(
         messages=state.messages.append(message),
         conversation=conversation(state.conversation, message),
     )
+
+
+def say(state: State, message: Message) -> State:
+    """The state with one more message."""
+    return replace(state, **told(state, message))
 
 
 def started(state: State, event: e.RunStarted, at: datetime) -> State:

@@ -14,7 +14,7 @@ from replay._history import History
 from replay._messages import Message
 from replay._state import State
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 
 
 def _plain(value: object) -> object:

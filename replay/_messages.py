@@ -18,7 +18,7 @@ HAPPENED: frozenset[str] = frozenset({"ran", "found", "told"})
 """The kinds of result that say the effect is in the world."""
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Tokens of one ask. `input_tokens` includes those read from or written to a provider's cache."""
 
     input_tokens: int = 0
@@ -27,7 +27,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
 
 
-class Bound(msgspec.Struct, frozen=True, kw_only=True):
+class Bound(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The most that one ask can cost: logged before it is sent, spent if its reply is lost (spec row 3).
 
     `dollars` is None when no price is known.
@@ -38,7 +38,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     dollars: float | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One call in a reply; `arguments` is the raw text the model wrote.
 
     `id` is `<turn>.<index>`, given when the reply is saved (spec row 18).
@@ -50,7 +50,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One complete reply of a model.
 
     `dollars` is None when its price is unknown; `lossy` says that text had to be replaced.
@@ -66,7 +66,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     lossy: bool = False
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a call came to, as the model reads it."""
 
     call: str
@@ -76,19 +76,19 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Said(msgspec.Struct, frozen=True, tag="said", tag_field="type"):
+class Said(msgspec.Struct, frozen=True, gc=False, tag="said", tag_field="type"):
     """Text from the user's side: the task, or a note of the runner's own (an accepted workspace)."""
 
     text: str
 
 
-class Replied(msgspec.Struct, frozen=True, tag="replied", tag_field="type"):
+class Replied(msgspec.Struct, frozen=True, gc=False, tag="replied", tag_field="type"):
     """A saved reply."""
 
     reply: Reply
 
 
-class Answered(msgspec.Struct, frozen=True, tag="answered", tag_field="type"):
+class Answered(msgspec.Struct, frozen=True, gc=False, tag="answered", tag_field="type"):
     """The results of one reply's calls, in the order of the calls."""
 
     results: tuple[Result, ...]

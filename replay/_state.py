@@ -15,10 +15,10 @@ import msgspec
 from replay._events import QuestionAnswered
 from replay._history import History
 from replay._messages import Bound, Message, Purpose, Result, Stop, ToolCall
-from replay._values import Definitions, Effect, Fenced, FileHash, Kind, Limits, Phase
+from replay._values import Definitions, Effect, Fenced, FileHash, Kind, Limits, Phase, Verdict
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class Spent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run has used in all its lives. `lost_*` are the bounds of asks whose reply never came (spec row 3)."""
 
     input_tokens: int = 0
@@ -41,12 +41,13 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
         return self.dollars + self.lost_dollars
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One try of a call.
 
     `ended` is when it became open or was known to have done nothing; `died`: by its process's death. `expired` is set
     when the clock was found set back after this attempt was marked (design, "Time is an input"). `asks`: it ended
-    because a person must answer what `error` asks.
+    because a person must answer what `error` asks. `run` is whose id made the key: a fork's parent for what it left
+    open.
     """
 
     n: int
@@ -62,9 +63,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     asks: bool = False
     expired: bool = False
+    run: str = ""
 
 
-class Lookups(msgspec.Struct, frozen=True, kw_only=True):
+class Lookups(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What asking the service came to since the last attempt. `raised` counts errors in a row; `why` it can't say."""
 
     asked: int = 0
@@ -76,7 +78,7 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
 
 
-class CallState(msgspec.Struct, frozen=True, kw_only=True):
+class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One call of the current reply and all that happened to it.
 
     `cleared` says who vouched that every attempt so far did nothing: the service (a believed `Missing`) or a person
@@ -107,7 +109,7 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked, and the answer once there is one."""
+    """What a person is asked, and the answer once there is one. `fenced`: the place in the fence of what it repeats."""
 
     id: str
     kind: Kind
@@ -118,9 +120,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     at: datetime
     answer: QuestionAnswered | None = None
+    fenced: int | None = None
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A model call that was sent and has no reply yet."""
 
     purpose: Purpose
@@ -129,7 +132,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     bound: Bound
 
 
-class Failures(msgspec.Struct, frozen=True, kw_only=True):
+class Failures(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Failed asks in a row (spec: at most 5 retries), and when the last one failed."""
 
     count: int = 0
@@ -223,7 +226,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, call: str) -> CallState | None:
         """The call with this id in the current reply, or None."""
-        return next((c for c in self.calls if c.call.id == call), None)
+        for found in self.calls:
+            if found.call.id == call:
+                return found
+        return None
+
+    def passed(self, call: str, answer: Verdict) -> Fenced | None:
+        """The effect in the fence that a person was asked about for this call and answered so, or None."""
+        for question in self.questions.values() if self.fence else ():
+            if question.call != call or question.fenced is None or question.answer is None:
+                continue
+            if question.answer.answer == answer:
+                return self.fence[question.fenced]
+        return None
 
     def hashes(self) -> tuple[FileHash, ...]:
         """The newest content of every file the run wrote."""

@@ -47,10 +47,15 @@ class FileHash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fenced(msgspec.Struct, frozen=True, kw_only=True):
-    """An effect of a fork's parent after the fork's line: it is in the world, and must not be made twice."""
+    """An effect of a fork's parent after the fork's line: it is in the world, and must not be made twice.
+
+    `run` and `call` say whose it is, `text` what it came to. `happened` is False when nobody knows whether it did.
+    """
 
     tool: str
     intent: str | None
     arguments: str
     call: str
     text: str
+    run: str = ""
+    happened: bool = True

@@ -2,8 +2,10 @@
 
     ReplayError
     ├── IllegalEvent      an event that the fold's table does not allow where it stands
+    ├── NoSuchLine        a line that a history does not have, or that stands before its run began
     ├── NotFaithful       an event that would not come back from disk as it went in
-    └── Undecodable       bytes that are valid JSON but no event of this vocabulary
+    ├── Undecodable       bytes that are valid JSON but no event of this vocabulary
+    └── Diverged          a history that today's code would not have written
 
 Each carries its data as arguments, says what is true now, and has a `hint` that says what to do next.
 """
@@ -35,6 +37,23 @@ class IllegalEvent(ReplayError):
         return f"{where}: {self.tag} is not legal in phase {self.phase}: {self.why}"
 
 
+class NoSuchLine(ReplayError):
+    """The run can't be forked at line `seq`: its history begins behind it or ends, with line `last`, before it."""
+
+    hint = "`refold cat RUN` and `refold audit RUN` show its lines; the first that can be forked holds run_started."
+
+    def __init__(self, run: str, seq: int, last: int) -> None:
+        super().__init__(run, seq, last)
+        self.run = run
+        self.seq = seq
+        self.last = last
+
+    def __str__(self) -> str:
+        if self.seq > self.last:
+            return f"{self.run} has no line {self.seq}: its last one is {self.last}"
+        return f"{self.run} has not begun at line {self.seq}"
+
+
 class NotFaithful(ReplayError):
     """An event would not be read back as it was given, so it was not written (design, "Bytes")."""
 
@@ -60,3 +79,22 @@ class Undecodable(ReplayError):
     def __str__(self) -> str:
         where = "an event" if self.seq is None else f"an event of line {self.seq}"
         return f"{where} can't be decoded: {self.why}"
+
+
+class Diverged(ReplayError):
+    """Today's code decides otherwise than this history (spec row 28); raised where a retrace is a test.
+
+    `seq` is the first line that differs, `why` a sentence, `diff` both sides: `-` the history, `+` today's code.
+    """
+
+    hint = "If the other way is meant, make the test anew from a run that goes it; else change the code back."
+
+    def __init__(self, run: str, seq: int, why: str, diff: str) -> None:
+        super().__init__(run, seq, why, diff)
+        self.run = run
+        self.seq = seq
+        self.why = why
+        self.diff = diff
+
+    def __str__(self) -> str:
+        return f"{self.run} diverges at line {self.seq}: {self.why}\n{self.diff}".rstrip()

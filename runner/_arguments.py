@@ -120,10 +120,13 @@ def _constant(word: str) -> Any:
     raise InvalidArguments(f"{word} is not JSON")
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+
+
 def parse(arguments: str) -> dict[str, Any]:
     """Raw arguments as a dictionary. Raises `InvalidArguments` for anything that is not exactly one JSON object."""
     try:
-        value = json.loads(arguments or "{}", object_pairs_hook=_object, parse_constant=_constant)
+        value = _DECODER.decode(arguments or "{}")
     except RecursionError:
         raise InvalidArguments(f"they are nested deeper than {MAX_DEPTH}") from None
     except ValueError as error:

@@ -21,8 +21,8 @@ class Call:
     """One attempt of one call. `n` counts attempts from 1; `arguments` is what the model wrote, parsed.
 
     `acts` is False in a tool that reads and in a lookup: what they send must not take the key. `told` is what a person
-    said when they let the call run again. `sent` is for adapters: what this attempt has sent that may have acted, by
-    the key that went with it.
+    said when they let the call run again. `run` is the run that made the key: a fork's parent for a call that it left
+    open. `sent` is for adapters: what this attempt has sent that may have acted, by the key that went with it.
     """
 
     run: str

@@ -26,14 +26,14 @@ from replay import (
     LookupAsked,
     ModelAsked,
     PhaseChanged,
+    QuestionAsked,
     Replied,
     ResultRecorded,
     RunStopped,
     State,
 )
-from runner import _approvals, _context, _ladder, _limits
+from runner import _approvals, _context, _fence, _ladder, _limits
 from runner._agent import Agent
-from runner._context import Summarise
 from runner._model import Request
 from runner.errors import BadAgent
 
@@ -86,7 +86,7 @@ def _ask(agent: Agent, state: State, now: datetime) -> list[Event]:
         n=ask.n,
         upto=upto,
         bound=agent.model.bound(ask),
-        digests=_digests(agent, state, summary),
+        digests=_digests(agent, state, ask, upto),
     )
     try:
         replay.encode(asked)
@@ -116,22 +116,22 @@ def request(agent: Agent, state: State, at: datetime | None = None) -> Request:
     )
 
 
-def _digests(agent: Agent, state: State, summary: Summarise | None) -> Digests:
-    since = state.summary
+def _digests(agent: Agent, state: State, ask: Request, upto: int) -> Digests:
+    """What `ask` is made of: a change of the code that builds requests shows here, whatever the agent says of itself.
+
+    Naming all messages at every ask must cost one message, not the history: their chain, how many are sent, and the one
+    that stands for what a summary replaced.
+    """
+    short = ask.messages[0] if state.summary is not None else None
     return Digests(
         instructions=agent.definitions.instructions
-        if summary is None
-        else replay.digest(summary.instructions.encode("utf-8", "replace")),
-        tools=agent.tools_digest if summary is None else "",
-        messages=replay.digest_value(
-            [
-                state.conversation,
-                since.upto if since else 0,
-                since.text if since else "",
-                summary.upto if summary else 0,
-            ]
-        ),
-        parameters=agent.definitions.parameters,
+        if ask.instructions == agent.instructions
+        else replay.digest(ask.instructions.encode("utf-8", "replace")),
+        tools=agent.tools_digest if ask.tools == agent.specs else replay.digest_value([list(s) for s in ask.tools]),
+        messages=replay.digest_value([state.conversation, len(ask.messages), short, upto]),
+        parameters=agent.definitions.parameters
+        if ask.parameters == agent.parameters
+        else replay.digest_value(dict(ask.parameters)),
     )
 
 
@@ -140,8 +140,8 @@ def _calls(agent: Agent, state: State, now: datetime) -> list[Event]:
         return [PhaseChanged(phase="paused")]
     pending = [c for c in state.calls if c.result is None]
     if len(pending) == len(state.calls) and not any(c.attempts for c in pending):
-        runnable = [c for c in pending if _unrunnable(agent, state, c) is None]
-        questions = _approvals.due(agent, state, runnable)
+        runnable = [c for c in pending if _unrunnable(agent, state, c) is None and _fence.settled(state, c) is None]
+        questions = _questions(agent, state, runnable)
         if questions:
             return questions
     first = _call(agent, state, pending[0], now)
@@ -161,12 +161,15 @@ def _reads(events: list[Event]) -> bool:
 
 def _call(agent: Agent, state: State, call: CallState, now: datetime) -> list[Event]:
     tool = agent.tool(call.call.tool)
+    settled = _fence.settled(state, call)
+    if settled is not None:
+        return [settled]
     if call.attempts:
-        return _ladder.climb(tool, call, state, now)
+        return _fence.guarded(state, tool, call, _ladder.climb(tool, call, state, now))
     unrunnable = _unrunnable(agent, state, call)
     if unrunnable is not None:
         return [unrunnable]
-    late = _approvals.due(agent, state, [call])  # today's code wants a yes that the reply's first code did not
+    late = _questions(agent, state, [call])  # today's code wants a yes that the reply's first code did not
     if late:
         return late
     asked = state.questions.get(_approvals.question_id(call.call.id))
@@ -176,6 +179,18 @@ def _call(agent: Agent, state: State, call: CallState, now: datetime) -> list[Ev
         return [ResultRecorded(call=call.call.id, how="refused", text=text)]
     assert tool is not None  # _unrunnable has said so otherwise
     return _ladder.mark(state, tool, call)
+
+
+def _questions(agent: Agent, state: State, calls: list[CallState]) -> list[Event]:
+    """What a person is asked before these calls run: first whether to repeat what a fork's parent did, then for a yes.
+
+    They come with the pause, or with the policy's yes where that answers all of them.
+    """
+    repeats = _fence.due(agent, state, calls)
+    held = {event.call for event in repeats if isinstance(event, QuestionAsked)}
+    approvals = _approvals.due(agent, state, [call for call in calls if call.call.id not in held])
+    paused = any(isinstance(event, PhaseChanged) for event in approvals)
+    return [*repeats, *approvals, *([PhaseChanged(phase="paused")] if repeats and not paused else [])]
 
 
 def _unrunnable(agent: Agent, state: State, call: CallState) -> ResultRecorded | None:

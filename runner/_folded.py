@@ -35,10 +35,12 @@ class Accept:
         return True
 
 
-def opened(runs: Path, run: str, *, force: bool = False) -> tuple[eventlog.Log, State]:
+def opened(
+    runs: Path, run: str, *, force: bool = False, disk: eventlog.Disk = eventlog.DISK
+) -> tuple[eventlog.Log, State]:
     """A run open for writing, and its state. Raises what `eventlog.open` raises, and `replay.ReplayError`."""
     accept = Accept()
-    log = eventlog.open(runs, run, accept=accept, force=force)
+    log = eventlog.open(runs, run, accept=accept, force=force, disk=disk)
     try:
         state = replay.load(log.lines, accept.state if log.snapshot is not None else NEW)
     except BaseException:  # whatever ends this leaves no lock behind, and goes on up
@@ -48,9 +50,9 @@ def opened(runs: Path, run: str, *, force: bool = False) -> tuple[eventlog.Log, 
     return log, state
 
 
-def read(runs: Path, run: str) -> State:
+def read(runs: Path, run: str, *, disk: eventlog.Disk = eventlog.DISK) -> State:
     """The state of a run, read without a lock. Raises what `eventlog.read` raises, and `replay.ReplayError`."""
-    return _read(runs, run)[1]
+    return _read(runs, run, disk)[1]
 
 
 def glance(runs: Path, run: str) -> tuple[State, datetime | None]:
@@ -59,9 +61,9 @@ def glance(runs: Path, run: str) -> tuple[State, datetime | None]:
     return state, reading.lines[0].at if reading.snapshot is None else eventlog.began(runs, run)
 
 
-def _read(runs: Path, run: str) -> tuple[eventlog.Reading, State]:
+def _read(runs: Path, run: str, disk: eventlog.Disk = eventlog.DISK) -> tuple[eventlog.Reading, State]:
     accept = Accept()
-    reading = eventlog.read(runs, run, accept=accept)
+    reading = eventlog.read(runs, run, accept=accept, disk=disk)
     return reading, replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW)
 
 

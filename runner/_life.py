@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import os
 import secrets
-import socket
 from collections.abc import Awaitable
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 import eventlog
 import replay
 from replay import Message, RunStarted, State
-from runner import _door, _folded, _keys, _opening, _signals
+from runner import _door, _folded, _keys, _opening, _saves, _signals
 from runner._agent import Agent
 from runner._clock import Clock, LogClock
 from runner._context import sent
@@ -50,6 +48,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
     clock: Clock | None = None,
     grace: float = GRACE,
     force: bool = False,
+    disk: eventlog.Disk = eventlog.DISK,
 ) -> Finished | Paused:
     """Start a run and carry it as far as it goes.
 
@@ -62,6 +61,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
     watch        called after each save with the state and the events it wrote
     clock, grace the clocks (for tests), and the seconds a call in flight may take after a signal
     force        accept a network file system (row 13)
+    disk         the seam for tests: another disk, as in `runner.crashtest`, for the log and the workspace
 
     Raises a `RunStopped` when the run stopped, `eventlog.RunExists` when the id is taken, `NoWorkspace`, `BadAgent`,
     and the log's own errors.
@@ -73,7 +73,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         message = "the task is empty"
         raise BadAgent(message)
     clock = clock or Clock()
-    history = _continued(where, after) if after is not None else ()
+    history = _continued(where, after, disk) if after is not None else ()
     begun = clock.wall()
     name = run if run is not None else _keys.run_id(agent.name, begun, secrets.token_hex(4))
     opening = RunStarted(
@@ -84,18 +84,18 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         limits=agent.limits,
         definitions=agent.definitions,
         approve=agent.approve,
-        host=socket.gethostname(),
-        pid=os.getpid(),
+        host=disk.host(),
+        pid=disk.pid(),
         after=after,
         history=history,
     )
     decide(agent, replay.fold(replay.NEW, begun, [opening]), begun)  # what can't be asked leaves no run behind
-    log = eventlog.create(where, name, at=begun, events=[replay.encode(opening)], force=force)
+    log = eventlog.create(where, name, at=begun, events=[replay.encode(opening)], force=force, disk=disk)
     state = replay.load(log.lines)
     if watch is not None:
         with contextlib.suppress(Exception):  # whoever watches can't disturb what is watched
             watch(state, [opening])
-    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=root, watch=watch)
+    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=root, watch=watch, disk=disk)
     return await _live(life, state, on_question, resumed=False)
 
 
@@ -110,6 +110,7 @@ async def resume(
     clock: Clock | None = None,
     grace: float = GRACE,
     force: bool = False,
+    disk: eventlog.Disk = eventlog.DISK,
 ) -> Finished | Paused:
     """Carry a run on from its log, in any process.
 
@@ -118,13 +119,13 @@ async def resume(
     new answer returns `Paused` and writes nothing.
 
     Raises a `RunStopped` when the run stopped (again), `eventlog.RunLocked` at once when another process holds it,
-    `eventlog.NoSuchRun`, `eventlog.LogDamaged`, `NotStarted`, `CannotContinue`.
+    `eventlog.NoSuchRun`, `eventlog.LogDamaged`, `NotStarted`, `OtherAgent`, `CannotContinue`.
     """
     clock = clock or Clock()
     try:
-        log, state = _folded.opened(Path(runs), run, force=force)
+        log, state = _folded.opened(Path(runs), run, force=force, disk=disk)
     except eventlog.ReadOnly:
-        state = _folded.read(Path(runs), run)
+        state = _folded.read(Path(runs), run, disk=disk)
         if state.phase == "done":
             return Finished(state.answer or "", run, state)
         raise
@@ -132,11 +133,11 @@ async def resume(
         if state.phase == "done":
             log.close()
             return Finished(state.answer or "", run, state)
-        _opening.check(state, run)
+        _opening.check(state, run, agent)
     except BaseException:  # whatever ends this leaves no lock behind, and goes on up
         log.close()
         raise
-    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=state.workspace, watch=watch)
+    life = Life(agent, log, LogClock(clock, state.at), Parking(grace), root=state.workspace, watch=watch, disk=disk)
     return await _live(life, state, on_question, resumed=True, accept=accept_workspace)
 
 
@@ -146,7 +147,7 @@ async def _live(
     """One life, from its opening to where it ends. A pause is put to the hook first: looking at it writes nothing."""
     looked = False
     try:
-        with _signals.parks(life.parking):
+        with _signals.parks(life.parking), _saves.counted():
             if resumed and _opening.waits(life.agent, state):
                 state = await _ask(life, state, on_question)
                 looked = bool(state.waiting)
@@ -165,7 +166,7 @@ async def _live(
 async def _reopen(life: Life, state: State, accept: str | None) -> State:
     """The opening of a resume, and what follows from it."""
     back = life.clock.back
-    opening = _opening.resumed(life.agent, state, host=socket.gethostname(), pid=os.getpid(), clock_back=back)
+    opening = _opening.resumed(life.agent, state, host=life.disk.host(), pid=life.disk.pid(), clock_back=back)
     return await life.run(state, opening, accept=accept)
 
 
@@ -190,12 +191,10 @@ async def _carry_on(life: Life, state: State, on_question: OnQuestion | None) ->
 async def _sleep(life: Life, until: datetime) -> None:
     """Wait for a moment of the log's time, or until the run is asked to park."""
     sleeping = asyncio.ensure_future(life.clock.until(until))
-    bell = asyncio.ensure_future(life.parking.wait())
     try:
-        await asyncio.wait({sleeping, bell}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({sleeping, life.parking.bell()}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         sleeping.cancel()
-        bell.cancel()
 
 
 async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State:
@@ -205,7 +204,7 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
         given = on_question(question)
         answer = await _unless_parked(life, given) if inspect.isawaitable(given) else given
         if answer is not None:
-            state = life.answer(state, answered(state, question.id, answer.verdict, answer.who, answer.text))
+            state = await life.answer(state, answered(state, question.id, answer.verdict, answer.who, answer.text))
         if life.parking.asked:
             break
     return state
@@ -214,13 +213,12 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
 async def _unless_parked(life: Life, given: Awaitable[Answer | None]) -> Answer | None:
     """What the hook answers, or None once the run is asked to park."""
     answering = asyncio.ensure_future(given)
-    bell = asyncio.ensure_future(life.parking.wait())
+    either: set[asyncio.Future[Any]] = {answering, life.parking.bell()}
     try:
-        await asyncio.wait({answering, bell}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         return answering.result() if answering.done() else None
     finally:
         answering.cancel()
-        bell.cancel()
 
 
 def _root(workspace: str | Path | None) -> str | None:
@@ -232,9 +230,9 @@ def _root(workspace: str | Path | None) -> str | None:
     return str(root)
 
 
-def _continued(runs: Path, after: str) -> tuple[Message, ...]:
+def _continued(runs: Path, after: str, disk: eventlog.Disk) -> tuple[Message, ...]:
     """What a finished run said, for one that continues it."""
-    state = _folded.read(runs, after)
+    state = _folded.read(runs, after, disk=disk)
     if state.phase != "done":
         raise NotFinished(after, state.phase)
     return sent(state)

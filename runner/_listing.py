@@ -50,12 +50,12 @@ def unfinished(runs: str | Path) -> list[Listed]:
     ]
 
 
-def read(run: str, runs: str | Path) -> State:
-    """The state of one run, read without a lock; from a snapshot on where one counts.
+def read(run: str, runs: str | Path, *, disk: eventlog.Disk = eventlog.DISK) -> State:
+    """The state of one run, read without a lock; from a snapshot on where one counts. `disk` as in `runner.start`.
 
     Raises the log's errors, `replay.ReplayError`.
     """
-    return _folded.read(Path(runs), run)
+    return _folded.read(Path(runs), run, disk=disk)
 
 
 def _look(runs: Path, run: str) -> Listed | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 import eventlog
 import replay
 from replay import AttemptMarked, Event, FileIntended, RunResumed, RunStopped, State, WorkspaceAccepted
-from runner import _door, _folded, _log, _workspace
+from runner import _door, _folded, _log, _saves, _workspace
 from runner._agent import Agent
 from runner._clock import LogClock
 from runner._decide import decide
@@ -49,6 +50,7 @@ class Life:
         *,
         root: str | None,
         watch: Watch | None = None,
+        disk: eventlog.Disk = eventlog.DISK,
     ) -> None:
         self.agent = agent
         self.log = log
@@ -57,6 +59,7 @@ class Life:
         self.work = Work()
         self._watch = watch
         self._root = Path(root) if root is not None else None
+        self.disk = disk
         self._over = False
         self._not_before = 0
         self._files: list[tuple[datetime, FileIntended]] = []
@@ -70,7 +73,7 @@ class Life:
         `asyncio.CancelledError` after the save that records where a cancelled run stopped.
         """
         now = self.clock.now()
-        state = self.save(replay.fold(state, now, opening), now, opening)
+        state = await self.save(replay.fold(state, now, opening), now, opening)
         return await self.go_on(state, Outcomes(self._check_workspace(state, opening, accept)))
 
     async def go_on(self, state: State, outcomes: Outcomes | None = None) -> State:
@@ -81,12 +84,12 @@ class Life:
             state = replay.fold(state, now, outcomes.events)
             if outcomes.events and outcomes.error is None and self._is_compacting(state):
                 # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
-                state = self._compact(self.save(state, now, outcomes.events))
+                state = await self._compact(await self.save(state, now, outcomes.events))
                 outcomes = Outcomes()
             intents, error = self._intents(state, now, outcomes.error)
             if outcomes.events or intents:
                 state = replay.fold(state, now, intents)
-                state = self.save(state, now, [*outcomes.events, *intents])
+                state = await self.save(state, now, [*outcomes.events, *intents])
             if error is not None:
                 raise error
             if not (outcomes.events or intents):
@@ -108,14 +111,14 @@ class Life:
         except Exception as problem:  # noqa: BLE001 (the outcomes are saved first, then it is raised)
             return [], problem
 
-    def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
+    async def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
         """Append events and return `state`, which has them folded, with the line's place."""
         encoded = [replay.encode(event) for event in events]
         if any(isinstance(event, RunStopped) for event in events):
             self._no_more_files()  # what is cut off and still runs must not write behind the stop
         room = ROOM if any(isinstance(event, AttemptMarked) for event in events) else 0
         for group in _lines(encoded):
-            line = self.log.append(now, group, room=room)
+            line = await _saves.saved(functools.partial(self.log.append, now, group, room=room))
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
         if self._watch is not None:
@@ -127,26 +130,31 @@ class Life:
         """Whether the log has grown enough for a snapshot, and nothing is in flight."""
         return not state.busy and _folded.is_due(self.log) and self.log.bytes_since_snapshot >= self._not_before
 
-    def _compact(self, state: State) -> State:
+    async def _compact(self, state: State) -> State:
         """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
         try:
-            if self.log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq) is None:
+            made = functools.partial(_compacted, self.log, state)
+            if await _saves.saved(made) is None:
                 return state
         except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
             self._not_before = self.log.bytes_since_snapshot + _folded.LEAST
             _log.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
         return replace(state, seq=self.log.seq, life=self.log.life)
 
-    def answer(self, state: State, answered: Event) -> State:
+    async def answer(self, state: State, answered: Event) -> State:
         """Write an answer that a person gave to this process."""
         now = self.clock.now()
-        return self.save(replay.fold(state, now, [answered]), now, [answered])
+        return await self.save(replay.fold(state, now, [answered]), now, [answered])
 
     def _workspace(self, call: str, writable: bool) -> Workspace | None:  # noqa: FBT001 (a callback)
         if self._root is None:
             return None
         refused = None if writable else "it only reads"
-        return Workspace(self._root, call, self._record, lambda: "the run was parked" if self._over else refused)
+
+        def read_only() -> str | None:
+            return "the run was parked" if self._over else refused
+
+        return Workspace(self._root, call, self._record, read_only, self.disk)
 
     def _record(self, intended: FileIntended) -> None:
         """Log a coming write, from whichever thread the tool runs in."""
@@ -173,7 +181,7 @@ class Life:
         if state.stopped is not None or not any(isinstance(event, RunResumed) for event in opening):
             return []
         try:
-            changed = _workspace.changed(state.workspace, state.files)
+            changed = _workspace.changed(state.workspace, state.files, self.disk)
         except NoWorkspace as gone:
             return [RunStopped(reason="WorkspaceChanged", detail=str(gone))]
         if not changed:
@@ -194,6 +202,10 @@ class Life:
         except (eventlog.LogError, OSError) as error:
             _log.logger(run=self.log.run).warning("the log was not closed cleanly", error=str(error))
             self.log.abandon()
+
+
+def _compacted(log: eventlog.Log, state: State) -> eventlog.Snapshot | None:
+    return log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq)
 
 
 def _lines(encoded: Sequence[bytes]) -> list[list[bytes]]:

@@ -12,13 +12,18 @@ from runner import _limits
 from runner._agent import Agent
 from runner._decide import request
 from runner._stops import STOPS
-from runner.errors import CannotContinue, NotStarted
+from runner.errors import CannotContinue, NotStarted, OtherAgent
 
 
-def check(state: State, run: str) -> None:
-    """Raise `NotStarted`, `CannotContinue` or the final stop's error when no life can carry this run on."""
+def check(state: State, run: str, agent: Agent | None = None) -> None:
+    """Raise when no life can carry this run on, or not one of `agent`.
+
+    That is `NotStarted`, `OtherAgent`, `CannotContinue` or the final stop's error.
+    """
     if state.phase == "new":
         raise NotStarted(run)
+    if agent is not None and agent.name != state.agent:
+        raise OtherAgent(run, state.agent, agent.name)
     if state.unknown:
         raise CannotContinue(run, state.unknown)
     if state.stopped is not None and state.stopped.final:

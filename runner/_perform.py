@@ -109,7 +109,7 @@ class World:
     def _call(self, state: State, call: CallState, *, writable: bool) -> Call:
         attempt = call.attempts[-1]
         return Call(
-            run=state.run,
+            run=call.attempts[0].run,  # a fork's retry is its parent's call: same key, same sub-keys, same words
             id=call.call.id,
             tool=call.call.tool,
             n=attempt.n,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import eventlog
 import replay
 from replay import Event, Question, QuestionAnswered, RunStopped, State
 from runner import _door, _folded, _opening
@@ -69,18 +70,37 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     )
 
 
-def approve(run: str, question: str, who: str, *, runs: str | Path, force: bool = False) -> State:
+def approve(
+    run: str,
+    question: str,
+    who: str,
+    *,
+    runs: str | Path,
+    force: bool = False,
+    disk: eventlog.Disk = eventlog.DISK,
+) -> State:
     """Say yes to an approval, in the name of `who`. The run goes on at its next resume.
 
-    Returns the state with the answer. Raises `NoSuchQuestion`, `AlreadyAnswered`, `WrongAnswer`, and the log's errors;
-    `eventlog.RunLocked` when a process is running it.
+    Returns the state with the answer. `force` and `disk` as in `runner.start`. Raises `NoSuchQuestion`,
+    `AlreadyAnswered`, `WrongAnswer`, and the log's errors; `eventlog.RunLocked` when a process is running it.
     """
-    return _write(Path(runs), run, lambda state: answered(state, question, "approve", who, ""), force=force)
+    return _write(Path(runs), run, lambda state: answered(state, question, "approve", who, ""), force=force, disk=disk)
 
 
-def refuse(run: str, question: str, who: str, reason: str = "", *, runs: str | Path, force: bool = False) -> State:
+def refuse(
+    run: str,
+    question: str,
+    who: str,
+    reason: str = "",
+    *,
+    runs: str | Path,
+    force: bool = False,
+    disk: eventlog.Disk = eventlog.DISK,
+) -> State:
     """Say no to an approval: the call is not run, and the model reads the reason. Raises as `approve` does."""
-    return _write(Path(runs), run, lambda state: answered(state, question, "refuse", who, reason), force=force)
+    return _write(
+        Path(runs), run, lambda state: answered(state, question, "refuse", who, reason), force=force, disk=disk
+    )
 
 
 def settle(
@@ -92,6 +112,7 @@ def settle(
     *,
     runs: str | Path,
     force: bool = False,
+    disk: eventlog.Disk = eventlog.DISK,
 ) -> State:
     """Answer the ladder: `rerun`, or `done` with what was found as the call's result.
 
@@ -99,10 +120,10 @@ def settle(
     """
     if verdict not in _FITS["settle"]:
         raise WrongAnswer(run, question, "settle", verdict)
-    return _write(Path(runs), run, lambda state: answered(state, question, verdict, who, found), force=force)
+    return _write(Path(runs), run, lambda state: answered(state, question, verdict, who, found), force=force, disk=disk)
 
 
-def stop(run: str, who: str, *, runs: str | Path, force: bool = False) -> State:
+def stop(run: str, who: str, *, runs: str | Path, force: bool = False, disk: eventlog.Disk = eventlog.DISK) -> State:
     """Stop a run for good, in the name of `who`; `.open` of the state it returns are the calls that may have happened.
 
     Raises `NotStoppable` for a run that is done or was stopped for good before, and the log's errors.
@@ -115,12 +136,20 @@ def stop(run: str, who: str, *, runs: str | Path, force: bool = False) -> State:
             raise NotStoppable(run, f"it was stopped for good before: {state.stopped.detail}")
         return RunStopped(reason="StoppedByPerson", final=True, detail=f"by {_door.clean(who, _door.MAX_NAME).text}")
 
-    return _write(Path(runs), run, stopped, force=force, final=True)
+    return _write(Path(runs), run, stopped, force=force, disk=disk, final=True)
 
 
-def _write(runs: Path, run: str, choose: Callable[[State], Event], *, force: bool, final: bool = False) -> State:
+def _write(
+    runs: Path,
+    run: str,
+    choose: Callable[[State], Event],
+    *,
+    force: bool,
+    disk: eventlog.Disk,
+    final: bool = False,
+) -> State:
     """One event, written by a process that only says this one thing."""
-    log, state = _folded.opened(runs, run, force=force)
+    log, state = _folded.opened(runs, run, force=force, disk=disk)
     with log:
         if state.unknown:
             raise CannotContinue(run, state.unknown)

@@ -41,6 +41,11 @@ def _ring(number: int, _frame: object) -> None:
             loop.call_soon_threadsafe(parking.ask)
 
 
+def parking() -> bool:
+    """Whether a signal has asked the runs of this process to park, and what is in flight is still let end."""
+    return any(entry.rung for _, entry in _active)
+
+
 @contextlib.contextmanager
 def parks(parking: Parking) -> Iterator[None]:
     """While this lasts, a signal asks `parking`."""

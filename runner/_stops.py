@@ -3,7 +3,7 @@
 RunStopped                        beside the phase; a resume clears it, except a final one (spec row 2)
 ├── TurnLimit, TokenLimit, DollarLimit, TooManyResumes
 ├── WorkspaceChanged, ModelUnavailable
-└── Interrupted, StoppedByPerson
+└── Interrupted, StoppedByPerson, Forked
 """
 
 from __future__ import annotations
@@ -82,6 +82,12 @@ class StoppedByPerson(RunStopped):
     hint = "It stays stopped. Start a new one."
 
 
+class Forked(RunStopped):
+    """The run was stopped for good because a fork of it goes on in its place (spec row 2). `detail` names the fork."""
+
+    hint = "Resume the fork. If it is not there, its making was cut off: fork this run again."
+
+
 STOPS: dict[str, type[RunStopped]] = {
     c.__name__: c
     for c in (
@@ -93,6 +99,7 @@ STOPS: dict[str, type[RunStopped]] = {
         ModelUnavailable,
         Interrupted,
         StoppedByPerson,
+        Forked,
     )
 }
 """Every reason a log may name, and the error it is raised as."""

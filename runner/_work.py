@@ -81,28 +81,31 @@ class Work:
 class Parking:
     """Asked by a signal: let the call in flight end within `grace` seconds, then park (spec row 9).
 
-    `cut` is set once what is in flight is being cut off: from then on a cancellation is ours, before that a tool's own.
-    `rung` is set by the signal itself, even while something blocks the loop and `asked` has to wait for it.
+    `asked` says that the run should park. `cut` is set once what is in flight is being cut off: from then on a
+    cancellation is ours, before that a tool's own. `rung` is set by the signal itself, even while something blocks the
+    loop and `asked` has to wait for it.
     """
 
     def __init__(self, grace: float) -> None:
         self.grace = grace
         self.cut = False
         self.rung = False
-        self._asked = asyncio.Event()
-
-    @property
-    def asked(self) -> bool:
-        """Whether the run should park."""
-        return self._asked.is_set()
+        self.asked = False
+        self._bell: asyncio.Future[None] | None = None
 
     def ask(self) -> None:
         """Park as soon as what is in flight has ended. Call it in the loop's thread."""
-        self._asked.set()
+        self.asked = True
+        if self._bell is not None and not self._bell.done():
+            self._bell.set_result(None)
 
-    async def wait(self) -> None:
-        """Return when parking is asked for."""
-        await self._asked.wait()
+    def bell(self) -> asyncio.Future[None]:
+        """A future that is done once parking is asked for: one for the whole life, to wait for beside other things."""
+        if self._bell is None or self._bell.cancelled():
+            self._bell = asyncio.get_running_loop().create_future()
+            if self.asked:
+                self._bell.set_result(None)
+        return self._bell
 
 
 LINGER = 1.0
@@ -117,7 +120,7 @@ async def settle(tasks: list[asyncio.Task[T]], parking: Parking) -> bool:
     """
     loop = asyncio.get_running_loop()
     pending: set[asyncio.Future[Any]] = set(tasks)
-    bell = asyncio.ensure_future(parking.wait())
+    bell = parking.bell()
     deadline: float | None = None
     cancelled = False
 
@@ -127,24 +130,21 @@ async def settle(tasks: list[asyncio.Task[T]], parking: Parking) -> bool:
             task.cancel()
         return loop.time() + LINGER
 
-    try:
-        while pending:
-            watched = pending if bell.done() else pending | {bell}
-            left = None if deadline is None else max(0.0, deadline - loop.time())
-            try:
-                await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            except asyncio.CancelledError:
-                if cancelled:
-                    break
-                cancelled = True
-                deadline = cut_off()
-            pending = {task for task in pending if not task.done()}
-            if bell.done() and deadline is None:
-                deadline = loop.time() + parking.grace
-            if deadline is not None and loop.time() >= deadline:
-                if parking.cut:
-                    break
-                deadline = cut_off()
-    finally:
-        bell.cancel()
+    while pending:
+        watched = pending if bell.done() else pending | {bell}
+        left = None if deadline is None else max(0.0, deadline - loop.time())
+        try:
+            await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if cancelled:
+                break
+            cancelled = True
+            deadline = cut_off()
+        pending = {task for task in pending if not task.done()}
+        if bell.done() and deadline is None:
+            deadline = loop.time() + parking.grace
+        if deadline is not None and loop.time() >= deadline:
+            if parking.cut:
+                break
+            deadline = cut_off()
     return cancelled

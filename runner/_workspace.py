@@ -8,14 +8,13 @@ content too. On a resume, a file that the run wrote and that holds neither is a 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
-import os
 import stat
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import eventlog
 from replay import FileHash, FileIntended, FileWritten
 from runner.errors import NoWorkspace, OutsideWorkspace, ReadOnlyWorkspace
 
@@ -49,11 +48,19 @@ class Workspace:
     `write_text`, `write_bytes` and `delete` are not watched.
     """
 
-    def __init__(self, root: Path, call: str, record: Record, read_only: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        call: str,
+        record: Record,
+        read_only: Callable[[], str | None],
+        disk: eventlog.Disk = eventlog.DISK,
+    ) -> None:
         self.root = root
         self._call = call
         self._record = record
         self._read_only = read_only
+        self._disk = disk
         self._written: dict[str, str | None] = {}
         self._sealed = False
         self._mutex = threading.Lock()
@@ -103,16 +110,19 @@ class Workspace:
         self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Replace a file: logged, atomic, synced. Missing directories are made; an existing file keeps its mode.
+        """Replace a file: logged, atomic, synced. Missing directories are made.
+
+        A file that exists keeps its mode; what is new is as open as the directory it is made in.
+
 
         Raises `OutsideWorkspace`, `ReadOnlyWorkspace`, and `OSError` when the disk refuses; then the old content
         stands.
         """
-        self._change(path, hashlib.sha256(data).hexdigest(), lambda place: _replace(place, path, data))
+        self._change(path, hashlib.sha256(data).hexdigest(), lambda place: _replace(self._disk, place, path, data))
 
     def delete(self, path: str) -> None:
         """Remove a file if it is there: logged and synced."""
-        self._change(path, None, _remove)
+        self._change(path, None, lambda place: _remove(self._disk, place))
 
     def _change(self, path: str, sha256: str | None, act: Callable[[Path], None]) -> None:
         place = self.locate(path)
@@ -130,53 +140,50 @@ def _temporary(place: Path, path: str) -> Path:
     return place.with_name(TEMPORARY + hashlib.sha256(path.encode()).hexdigest()[:16])
 
 
-def _replace(place: Path, path: str, data: bytes) -> None:
+def _replace(disk: eventlog.Disk, place: Path, path: str, data: bytes) -> None:
     made = [p for p in (place.parent, *place.parent.parents) if not p.exists()]
-    place.parent.mkdir(parents=True, exist_ok=True)
+    for directory in reversed(made):
+        with contextlib.suppress(FileExistsError):  # another call of this wave made it at the same time
+            disk.mkdir(directory)
+            disk.chmod(directory, disk.stat(directory.parent).st_mode & 0o777)
+    mode = (place if place.exists() else place.parent).stat().st_mode & (0o777 if place.exists() else 0o666)
     temporary = _temporary(place, path)
-    mode = place.stat().st_mode & 0o777 if place.exists() else None
-    temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("xb") as file:  # never through a link that somebody put there
-            file.write(data)
-            file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            _sync(file.fileno())
-        temporary.replace(place)
+        _write(disk, temporary, data, mode)
+        disk.rename(temporary, place)
     except BaseException:  # whatever ends this leaves no half-made file, and goes on up
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            disk.unlink(temporary)
         raise
     for directory in dict.fromkeys((place.parent, *(p.parent for p in made))):
-        _sync_directory(directory)
+        disk.sync_dir(directory)
 
 
-def _remove(place: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        place.unlink()
-        _sync_directory(place.parent)
-
-
-def _sync(descriptor: int) -> None:
-    """Sync to the drive itself: on macOS a plain fsync stops at the drive's cache (spec row 14)."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)
-    if full is not None:
-        with contextlib.suppress(OSError):  # a file system without it: the plain one below is all there is
-            fcntl.fcntl(descriptor, full)
-            return
-    os.fsync(descriptor)
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def _write(disk: eventlog.Disk, temporary: Path, data: bytes, mode: int) -> None:
+    """Make a file of that name, never through a link that somebody put there, and make it durable."""
     try:
-        _sync(descriptor)
+        file = disk.open(temporary, write=True, new=True)
+    except FileExistsError:  # what a death left half-made, or that link
+        disk.unlink(temporary)
+        file = disk.open(temporary, write=True, new=True)
+    try:
+        if data:
+            disk.pwrite(file, data, 0)
+        disk.chmod(temporary, mode)
+        disk.sync(file)
     finally:
-        os.close(descriptor)
+        disk.close(file)
 
 
-def changed(root: str | None, files: Mapping[str, tuple[str | None, ...]]) -> list[FileHash]:
+def _remove(disk: eventlog.Disk, place: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        disk.unlink(place)
+        disk.sync_dir(place.parent)
+
+
+def changed(
+    root: str | None, files: Mapping[str, tuple[str | None, ...]], disk: eventlog.Disk = eventlog.DISK
+) -> list[FileHash]:
     """The files that hold no content the log explains, each with the content it has now.
 
     What an interrupted write left beside them is removed. Raises `NoWorkspace` when the directory is gone.
@@ -188,8 +195,10 @@ def changed(root: str | None, files: Mapping[str, tuple[str | None, ...]]) -> li
     found = []
     for path, explained in files.items():
         place = Path(root, path)
+        temporary = _temporary(place, path)
         with contextlib.suppress(OSError):
-            _temporary(place, path).unlink(missing_ok=True)
+            disk.stat(temporary)  # most often there is none, and nothing is to be changed
+            disk.unlink(temporary)
         now = hash_file(place)
         if now not in explained:
             found.append(FileHash(path=path, sha256=now))

@@ -6,7 +6,8 @@
     │   └── NeedsPerson      and a person must answer something before another can go on
     ├── ModelError           raised by a model: this ask came to nothing
     ├── BadTool, BadAgent    a declaration that can't be used
-    ├── NotStarted, NotFinished, CannotContinue, NotStoppable    a run that can't be treated as asked
+    ├── NotStarted, NotFinished, CannotContinue, NotStoppable, NotForkable    a run that can't be treated as asked
+    ├── OtherAgent           a run that another agent began
     ├── NoSuchQuestion, AlreadyAnswered, WrongAnswer
     ├── NoWorkspace, OutsideWorkspace, ReadOnlyWorkspace
     └── RunStopped           the run stopped and its log says so: `runner._stops`
@@ -154,6 +155,21 @@ class CannotContinue(RunError):
         return f"{self.run} holds events this version does not know: {', '.join(self.tags)}"
 
 
+class OtherAgent(RunError):
+    """The run was begun by an agent of another name: with this one's tools its calls would mean something else."""
+
+    hint = "Resume it with its own agent; one that was given a new name resumes it as `agent.replace(name=...)`."
+
+    def __init__(self, run: str, began: str, given: str) -> None:
+        super().__init__(run, began, given)
+        self.run = run
+        self.began = began
+        self.given = given
+
+    def __str__(self) -> str:
+        return f"{self.run} is a run of agent {self.began!r}, not of {self.given!r}"
+
+
 class NoSuchQuestion(RunError):
     """Nobody asked that."""
 
@@ -212,6 +228,21 @@ class NotStoppable(RunError):
 
     def __str__(self) -> str:
         return f"{self.run} can't be stopped: {self.why}"
+
+
+class NotForkable(RunError):
+    """A run that can't be forked at this line."""
+
+    hint = "Nothing was changed. See to what stands in the way, or fork it at another line."
+
+    def __init__(self, run: str, seq: int, why: str) -> None:
+        super().__init__(run, seq, why)
+        self.run = run
+        self.seq = seq
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.run} can't be forked at line {self.seq}: {self.why}"
 
 
 class NoWorkspace(RunError):

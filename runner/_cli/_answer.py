@@ -33,7 +33,7 @@ def approve(run: str, question: str, runs: Path, who: str) -> None:
 
     The yes covers exactly the arguments that were shown. The call runs at the next resume.
     """
-    _said(_when_free(lambda: runner.approve(run, question, who, runs=runs)), f"question {question}: approved by {who}")
+    _said(when_free(lambda: runner.approve(run, question, who, runs=runs)), f"question {question}: approved by {who}")
 
 
 @click.command()
@@ -47,7 +47,7 @@ def refuse(run: str, question: str, runs: Path, who: str, reason: str) -> None:
 
     The model reads the reason as the call's result.
     """
-    state = _when_free(lambda: runner.refuse(run, question, who, reason, runs=runs))
+    state = when_free(lambda: runner.refuse(run, question, who, reason, runs=runs))
     _said(state, f"question {question}: refused by {who}")
 
 
@@ -62,19 +62,27 @@ def refuse(run: str, question: str, runs: Path, who: str, reason: str) -> None:
 def settle(run: str, question: str, verdict: str, runs: Path, who: str, found: str | None, answer: str) -> None:
     """Settle a QUESTION of RUN about an open call.
 
-    `rerun` says that it did not happen and may run again; `done` says that it did, and `--found` what it came to.
+    `rerun` says that it did not happen and may run again; `done` says that it did, and `--found` what it came to. About
+    a call that a fork's parent made, `rerun` lets it run once more, and `done` alone takes the parent's result.
     """
-    if verdict == "done" and found is None:
+    if verdict == "done" and found is None and not _offered(run, question, runs):
         raise click.UsageError("done needs --found TEXT: what was found becomes the call's result")
     if verdict == "rerun" and found is not None:
         raise click.UsageError("rerun has no --found: nothing was found")
     if verdict == "done" and answer:
         raise click.UsageError("done has no --answer: the call does not run again, so no tool would read it")
     if verdict == "rerun":
-        state = _when_free(lambda: runner.settle(run, question, who, "rerun", answer, runs=runs))
+        state = when_free(lambda: runner.settle(run, question, who, "rerun", answer, runs=runs))
     else:
-        state = _when_free(lambda: runner.settle(run, question, who, "done", found or "", runs=runs))
+        state = when_free(lambda: runner.settle(run, question, who, "done", found or "", runs=runs))
     _said(state, f"question {question}: settled as {verdict} by {who}")
+
+
+def _offered(run: str, question: str, runs: Path) -> bool:
+    """Whether `done` needs no words, because the question offers the result of the fork's parent."""
+    state = runner.read(run, runs)
+    asked = state.questions.get(question)
+    return asked is not None and asked.fenced is not None and state.fence[asked.fenced].happened
 
 
 @click.command()
@@ -86,7 +94,7 @@ def stop(run: str, runs: Path, who: str) -> None:
 
     An open call may have happened: nothing that is left says whether it did.
     """
-    state = _when_free(lambda: runner.stop(run, who, runs=runs))
+    state = when_free(lambda: runner.stop(run, who, runs=runs))
     _out.out(f"{run} is stopped for good, by {who}.")
     if not state.open:
         _out.out("No call is open: everything that was tried is known.")
@@ -97,7 +105,7 @@ def stop(run: str, runs: Path, who: str) -> None:
             _out.out(f"    {call.call.arguments}")
 
 
-def _when_free(write: Callable[[], State]) -> State:
+def when_free(write: Callable[[], State]) -> State:
     """What `write` returns, once the run's lock is free. Raises `Refused` when it is not within `WAIT` seconds."""
     deadline = time.monotonic() + WAIT
     while True:

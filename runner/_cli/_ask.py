@@ -47,7 +47,7 @@ class Terminal:
             self._forget()
             if question.kind == "approve":
                 return await self._approve()
-            return await self._settle()
+            return await self._settle(offered=question.fenced is not None)
 
     def _forget(self) -> None:
         """Drop what was typed before the question was shown: nobody says yes to what they have not seen."""
@@ -65,7 +65,7 @@ class Terminal:
             if typed.lower() in ("", "n", "no"):
                 return runner.Answer("refuse", self._who)
 
-    async def _settle(self) -> runner.Answer | None:
+    async def _settle(self, *, offered: bool) -> runner.Answer | None:
         while True:
             typed = await self._line("Did it happen? [y/n, Enter decides later] ")
             if not typed:
@@ -73,7 +73,7 @@ class Terminal:
             if typed.lower() in ("n", "no"):
                 return runner.Answer("rerun", self._who)
             if typed.lower() in ("y", "yes"):
-                found = await self._line("What did it come to? ")
+                found = await self._line(f"What did it come to? {'[Enter: to the same] ' if offered else ''}")
                 return None if found is None else runner.Answer("done", self._who, found)
 
     async def _line(self, prompt: str) -> str | None:

@@ -30,21 +30,19 @@ RAISES = {
 """What the command that goes on needs after a stop: without it the run stops again at once."""
 
 
-def carry(
-    go: Go, runs: Path, again: Callable[[str], str], *, command: str | None = None, accepts: bool = True
-) -> Result:
+def carry(go: Go, runs: Path, again: Callable[[str], str], *, command: str | None = None) -> Result:
     """Run to where the run finishes or pauses, and print that.
 
     `go` is given `watch` and `on_question`; `command` is asked what a person must decide, else whoever sits at the
-    terminal; `again` makes the command that goes on with a run, and `accepts` says whether that command can accept a
-    changed workspace. Raises `Refused` when the run stopped, and what else `go` raises.
+    terminal; `again` makes the command that goes on with a run. Raises `Refused` when the run stopped, and what else
+    `go` raises.
     """
     with view() as watch:
         hook = _chosen(command, watch)
         try:
             result = asyncio.run(go(watch=watch, on_question=hook))
         except runner.RunStopped as stopped:
-            raise _stopped(stopped, again, accepts=accepts) from stopped
+            raise _stopped(stopped, again) from stopped
         except KeyboardInterrupt:
             raise _at_once(watch.state, again) from None
     told(result, runs)
@@ -59,12 +57,10 @@ def _chosen(command: str | None, watch: View) -> runner.OnQuestion | None:
     return Terminal(watch, account()) if at_terminal() else None
 
 
-def _stopped(stopped: runner.RunStopped, again: Callable[[str], str], *, accepts: bool) -> Refused:
+def _stopped(stopped: runner.RunStopped, again: Callable[[str], str]) -> Refused:
     """A stop as a sentence, with the command that goes on unless the stop is for good."""
     if isinstance(stopped, runner.StoppedByPerson):
         return Refused(str(stopped), stopped.hint)
-    if isinstance(stopped, runner.WorkspaceChanged) and not accepts:
-        return Refused(str(stopped), f"Restore the files. Go on: {again(stopped.run)}")
     needs = RAISES.get(stopped.reason, "")
     return Refused(str(stopped), f"{stopped.hint} Go on: {again(stopped.run)}{needs}")
 

@@ -68,7 +68,7 @@ def status(error: BaseException) -> Status:
         return Status.DAMAGED
     if isinstance(error, eventlog.RunLocked) or type(error).__name__ == "WorldHeld":
         return Status.LOCKED
-    if isinstance(error, eventlog.BadRunId | runner.BadAgent | runner.BadTool):
+    if isinstance(error, eventlog.BadRunId | runner.BadAgent | runner.BadTool | runner.OtherAgent):
         return Status.USAGE
     if type(error).__name__ in ("NoSuchTask", "NoSuchTool"):
         return Status.USAGE

@@ -71,6 +71,7 @@ def run(state: State) -> dict[str, Any]:
         "workspace": state.workspace,
         "after": state.after,
         "parent": state.parent,
+        "fence": list(state.fence),
         "unknown": list(state.unknown),
         "answer": state.answer if state.phase == "done" else None,
         "seq": state.seq,

@@ -15,6 +15,7 @@ from rich.live import Live as Screen
 from rich.text import Text
 
 import replay
+import runner
 from replay import CallState, State
 from runner._cli import _out, _questions, _words
 
@@ -83,7 +84,10 @@ class Live:
             for text in _questions.asked(question):
                 yield text, "bold"
             yield "  if this process dies now: nothing is lost, the question is in the log", "dim"
-        yield "Ctrl-C parks the run, twice stops at once", "dim"
+        if runner.parking():
+            yield "parking: what is in flight may end first; Ctrl-C again stops at once", "bold"
+        else:
+            yield "Ctrl-C parks the run, twice stops at once", "dim"
 
     def _call(self, call: CallState) -> Iterator[tuple[str, str]]:
         last = call.attempts[-1]

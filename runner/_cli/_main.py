@@ -12,14 +12,23 @@ import click
 
 from runner._cli import _errors, _logging, _out, _siblings
 from runner._cli._answer import approve, refuse, settle, stop
+from runner._cli._audit import audit
+from runner._cli._bench import bench
 from runner._cli._cat import cat
 from runner._cli._compact import compact
+from runner._cli._export import export
+from runner._cli._fork import fork
+from runner._cli._guarantees import guarantees
 from runner._cli._ls import ls
 from runner._cli._mcp import mcp
+from runner._cli._preflight import preflight
+from runner._cli._report import report
 from runner._cli._resume import resume
+from runner._cli._retrace import retrace
 from runner._cli._run import run
 from runner._cli._salvage import salvage
 from runner._cli._show import show
+from runner._cli._sweep import sweep
 from runner._cli._tracker import tracker
 from runner._cli._triage import triage
 from runner._cli._verify import verify
@@ -79,7 +88,8 @@ def main(*, verbose: bool) -> None:
 
 
 for command in (
-    *(triage, tracker, run, resume, stop, approve, refuse, settle),
-    *(ls, show, cat, verify, salvage, compact, mcp),
+    *(triage, tracker, run, resume, stop, fork, approve, refuse, settle),
+    *(ls, show, audit, report, cat, verify, salvage, compact, retrace, preflight, export, guarantees, sweep, mcp),
+    bench,
 ):
     main.add_command(command)

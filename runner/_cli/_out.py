@@ -64,6 +64,16 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def heading(text: str) -> None:
+    """A line that others stand below."""
+    if on_terminal():
+        from rich.text import Text
+
+        _print(Text(shown(text), style="bold"))
+        return
+    out(text)
+
+
 def rows(pairs: Sequence[Row]) -> None:
     """Named values below each other, the values lined up."""
     if on_terminal():

@@ -15,8 +15,9 @@ def commands(state: State, question: Question, runs: Path) -> list[str]:
     if question.kind == "approve":
         return [f"refold approve {rest}", f"refold refuse {rest} --reason TEXT"]
     call = state.find(question.call)
-    answer = " --answer TEXT" if call is not None and call.attempts[-1].asks else ""
-    return [f"refold settle {rest} rerun{answer}", f"refold settle {rest} done --found TEXT"]
+    answer = " --answer TEXT" if call is not None and call.attempts and call.attempts[-1].asks else ""
+    offered = question.fenced is not None and state.fence[question.fenced].happened
+    return [f"refold settle {rest} rerun{answer}", f"refold settle {rest} done{'' if offered else ' --found TEXT'}"]
 
 
 def lines(state: State, runs: Path) -> Iterator[str]:
@@ -31,6 +32,8 @@ def asked(question: Question) -> Iterator[str]:
     """One question with its exact arguments."""
     if question.kind == "approve":
         yield f"{question.id}: may {question.tool} run? {question.why}"
+    elif question.fenced is not None:
+        yield f"{question.id}: is {question.tool} done with that? {question.why}"
     else:
         yield f"{question.id}: did {question.tool} happen? {question.why}"
     yield f"    {question.arguments}"

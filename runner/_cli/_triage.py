@@ -42,8 +42,9 @@ task = click.option("--task", default=TASK, show_default=True, metavar="T", help
 @click.option("--die-after", metavar="TOOL", help="SIGKILL this process when TOOL returns, before that is saved.")
 @click.option("--die-before", metavar="TOOL", help="SIGKILL this process when TOOL is marked, before it runs.")
 @click.option("--new", is_flag=True, help="Start another run instead of carrying the newest one on.")
+@click.option("--accept-workspace", is_flag=True, help="Vouch for files that no longer hold what the run wrote.")
 @_options.limits
-def triage(
+def triage(  # noqa: PLR0913 (each of the command's options is an argument)
     task: str,
     runs: Path,
     world: Path | None,
@@ -52,6 +53,7 @@ def triage(
     die_before: str | None,
     *,
     new: bool,
+    accept_workspace: bool,
     max_resumes: int | None,
     max_turns: int | None,
     max_dollars: float | None,
@@ -64,9 +66,10 @@ def triage(
     app = needed("triage")
     limits = _options.limited(app.LIMITS, max_resumes, max_turns, max_dollars)
     job = app.Job.of(task, runs, world, approve=approve, die_before=die_before, die_after=die_after, limits=limits)
-    go = functools.partial(job.run, new=new)
+    accepts = _options.account() if accept_workspace else None
+    go = functools.partial(job.run, new=new, accept_workspace=accepts)
     try:
-        result = _carry.carry(go, runs, lambda _: again(task, runs, world, approve), accepts=False)
+        result = _carry.carry(go, runs, lambda _: again(task, runs, world, approve))
     except Refused:
         _missed(die_before, die_after)
         raise

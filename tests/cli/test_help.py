@@ -14,7 +14,7 @@ from runner._cli._errors import WORST_FIRST, Status
 from tests.cli.conftest import Refold
 
 NAMES = list(main.commands)
-READING = ("ls", "show", "cat", "verify")
+READING = ("ls", "show", "cat", "verify", "retrace", "preflight")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -59,12 +59,12 @@ def test_the_live_view_shows_the_call_its_clock_and_what_a_death_would_mean(
 
 
 def test_ctrl_c_parks_and_the_call_in_flight_may_end(runs: Path, tmp_path: Path, meeting: Path) -> None:
-    """Once is a request: the result of what was running is kept."""
+    """Once is a request, and the view says that it was heard: the result of what was running is kept."""
     words = ("run", "meet me", Agent("meeting"), "--runs", runs)
     with Terminal(*words, cwd=tmp_path, env={"MEETING": str(meeting)}) as terminal:
         terminal.until("attempt 1 of meet")
         terminal.type("\x03")
-        scenes.notice(terminal.child)
+        terminal.until("parking: what is in flight may end first")
         (meeting / "go").touch()
         assert terminal.end() == 1
     (run,) = (path.name for path in runs.iterdir())

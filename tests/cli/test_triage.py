@@ -106,6 +106,19 @@ def test_limits_stop_it_and_the_sentence_names_the_command_that_goes_on(refold: 
     assert len(refold("ls", "--json").json) == 2
 
 
+def test_a_foreign_edit_stops_it_until_the_command_vouches(refold: Refold, tmp_path: Path) -> None:
+    """The sentence names the option, and the log who vouched."""
+    words = ("triage", "--approve", "off", "--world", tmp_path / "world", "--max-turns")
+    refold(*words, 9)
+    (run,) = (row["run"] for row in refold("ls", "--json").json)
+    (written, *_) = runner.read(run, tmp_path / "runs").files
+    (tmp_path / "world" / "workspace" / written).write_text("edited")
+    said = refold(*words, 10)
+    assert (said.status, written in said.err, "--accept-workspace" in said.err) == (1, True, True)
+    assert "10 of 10 turns used" in refold(*words, 10, "--accept-workspace").err
+    assert f'"files":[{{"path":"{written}"' in refold("cat", run).out
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [

@@ -33,7 +33,10 @@ RINGS = {
 }
 THIRD_PARTY = {"msgspec", "portalocker", "structlog"}
 
-PURE_RUNNER = {"runner._decide", "runner._ladder", "runner._keys", "runner._limits", "runner._context"}
+PURE_RUNNER = {
+    "runner._decide", "runner._fence", "runner._ladder", "runner._keys", "runner._limits", "runner._context",
+    "runner._guarantees",
+}  # fmt: skip
 PURE_IMPORTS = {
     *PACKAGES, "__future__", "abc", "base64", "binascii", "bisect", "collections", "contextlib", "copy", "dataclasses",
     "datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "heapq", "itertools",
@@ -41,7 +44,10 @@ PURE_IMPORTS = {
     "typing", "unicodedata",
 }  # fmt: skip
 CLOCKS = {"datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"}
-DISK_VERBS = {f"eventlog.{verb}" for verb in ("create", "lock_holder", "open", "read", "runs", "scan", "verify")}
+DISK_VERBS = {
+    f"eventlog.{verb}"
+    for verb in ("create", "fork", "header", "lock_holder", "open", "read", "runs", "scan", "verify")
+}
 IMPURE_CALLS = {"__import__", "breakpoint", "eval", "exec", "hash", "id", "input", "open", "print"}
 
 OS_MODULES = {

@@ -72,7 +72,7 @@ def test_a_models_error_keeps_what_it_was_told() -> None:
 def test_a_stop_is_named_by_its_class() -> None:
     """The log holds the same word."""
     stops = [error for error in ERRORS if issubclass(error, runner.RunStopped) and error is not runner.RunStopped]
-    assert len(stops) == 8
+    assert len(stops) == 9
     for stop in stops:
         assert stop("r", "because").reason == stop.__name__
         assert stop.__name__ in str(stop("r"))
