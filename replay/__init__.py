@@ -52,7 +52,7 @@ from replay._messages import (
     ToolCall,
     Usage,
 )
-from replay._retrace import Decide, is_decision, retrace
+from replay._retrace import WORDS, Decide, is_decision, retrace
 from replay._state import (
     NEW,
     Ask,
@@ -87,6 +87,7 @@ __all__ = [
     "HAPPENED",
     "NEW",
     "TRANSITIONS",
+    "WORDS",
     "Answered",
     "AnyEvent",
     "Ask",

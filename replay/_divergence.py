@@ -23,9 +23,10 @@ SHOWN = 300
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
     """The same decision from a changed part.
 
-    `part` names it: `instructions`, `tools`, `messages`, `parameters` or `bound` of an ask; `tool NAME`,
-    `instructions`, `parameters` or `context` of the definitions that a life began with. `was` is the history's digest
-    or value, `now` today's; empty where there is none, as of a tool that is new or gone.
+    `part` names it: `instructions`, `tools`, `messages`, `parameters` or `bound` of an ask; `why`, `text` or `detail`
+    where only the decider's own words differ; `tool NAME`, `instructions`, `parameters` or `context` of the definitions
+    that a life began with. `was` is the history's digest, value or words, `now` today's; empty where there is none, as
+    of a tool that is new or gone.
     """
 
     seq: int

@@ -5,7 +5,9 @@ the line was written, and compares the two.
 
 1. A *divergence* is another decision, named at the first place and only there: behind it the history is no longer
    today's. Deciding more or less than the history is one too, and so is raising.
-2. *Drift* is the same decision from changed parts: instructions, tools, messages, parameters, or the bound of an ask.
+2. *Drift* is the same decision from changed parts: instructions, tools, messages, parameters, or the bound of an ask;
+   or in other words, where the words are the decider's own (`WORDS`): a sentence must not be frozen for ever because
+   some history holds it.
 3. A line without a decision is only folded: its process died, or something else came between.
 4. Decisions that did not fit into one line stand in the next, unless the process died before it.
 
@@ -35,6 +37,9 @@ LINE: Final = 8 << 20
 
 DECIDED_STOPS = frozenset({"TurnLimit", "TokenLimit", "DollarLimit", "ModelUnavailable"})
 """The stops that `decide` chooses; any other is an input: of a person, a signal, the workspace, a refused opening."""
+
+WORDS: Final[dict[type[e.Event], str]] = {e.QuestionAsked: "why", e.ResultRecorded: "text", e.RunStopped: "detail"}
+"""The field of a decision that only says why. The text of a result is one where nothing ran, and no person gave it."""
 
 _DECISIONS = (e.ModelAsked, e.AttemptMarked, e.LookupAsked, e.QuestionAsked, e.WaitUntil, e.PhaseChanged)
 
@@ -118,17 +123,25 @@ def _compare(seq: int, was: Sequence[e.Any], now: Sequence[e.Event]) -> list[Dri
     for held, would in zip(was, now, strict=False):
         if type(held) is not type(would):
             return f"the history has {_codec.tag(held)}, today's code writes {_codec.tag(would)}"
+        names = [f for f in held.__struct_fields__ if getattr(held, f) != getattr(would, f)]
         if isinstance(held, e.ModelAsked) and isinstance(would, e.ModelAsked):
             drift += _asked(seq, held, would)
-            same = replace(would, digests=held.digests, bound=held.bound) == held
-        else:
-            same = would == held
-        if not same:
-            names = [f for f in held.__struct_fields__ if getattr(held, f) != getattr(would, f)]
+            names = [name for name in names if name not in ("digests", "bound")]
+        elif names == [_words(held)]:
+            was_said, now_said = (str(getattr(event, names[0])) for event in (held, would))
+            drift.append(Drift(seq=seq, tag=_codec.tag(held), part=names.pop(), was=was_said, now=now_said))
+        if names:
             return f"{_codec.tag(held)} differs in {', '.join(names)}"
     if len(now) < len(was):
         return f"the history goes on with {_codec.tag(was[len(now)])}, today's code with nothing"
     return drift
+
+
+def _words(event: e.Event) -> str | None:
+    """The field of this decision that holds nothing but the decider's own words."""
+    if isinstance(event, e.ResultRecorded) and event.how not in ("invalid", "refused", "failed"):
+        return None
+    return WORDS.get(type(event))
 
 
 def _asked(seq: int, held: e.ModelAsked, would: e.ModelAsked) -> list[Drift]:

@@ -92,9 +92,20 @@ def walk(seed: int) -> History:
 
 
 def essence(decided: Sequence[Event]) -> list[Event]:
-    """Decisions without what an ask is made of: a change there is drift."""
-    nothing = replay.Digests(instructions="", tools="", messages="", parameters="")
-    return [
-        replace(event, digests=nothing, bound=replay.Bound()) if isinstance(event, ModelAsked) else event
-        for event in decided
-    ]
+    """Decisions without what an ask is made of, and without the words they are put in: a change there is drift."""
+    return [_bare(event) for event in decided]
+
+
+def _bare(event: Event) -> Event:
+    match event:
+        case ModelAsked():
+            nothing = replay.Digests(instructions="", tools="", messages="", parameters="")
+            return replace(event, digests=nothing, bound=replay.Bound())
+        case replay.QuestionAsked():
+            return replace(event, why="")
+        case replay.RunStopped():
+            return replace(event, detail="")
+        case replay.ResultRecorded(how="invalid" | "refused" | "failed"):
+            return replace(event, text="")
+        case _:
+            return event
