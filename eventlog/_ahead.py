@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from eventlog._disk import FULL
+from eventlog._disk import FULL, SECTOR
 from eventlog._names import segment_name
 from eventlog._whole import put
 from eventlog.errors import DiskFull, LogDead
@@ -67,10 +67,16 @@ class Ahead:
         self.laid = target
 
     def write(self, data: bytes) -> None:
-        """Write one line over the zeros and sync it. Raises `DiskFull` when that was refused and taken back."""
+        """Write one line over the zeros and sync it. Raises `DiskFull` when that was refused and taken back.
+
+        What ends at a sector's edge is not taken back: cut there, no zero would stand behind the last line while the
+        file grows again. The error goes on up, and the next opener writes the segment afresh.
+        """
         try:
             self._disk.pwrite(self._fd, data, self.end)
         except OSError as error:
+            if self.end % SECTOR == 0:
+                raise
             self._take_back(self.end, error)
         self._disk.datasync(self._fd)
         self.end += len(data)

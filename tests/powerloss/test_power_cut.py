@@ -83,6 +83,16 @@ def test_a_full_disk_and_then_the_power(tmp_path: Path, takes: int) -> None:
     assert tally.faults == 2
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_a_full_disk_behind_a_line_that_ends_at_a_sectors_edge_and_then_the_power(model: Model, tmp_path: Path) -> None:
+    """Hazard 17: a file that is cut there has no zero behind its last line, and may show a deleted file's bytes."""
+    tally = Tally(tmp_path)
+    for takes in (0, 50, 600):
+        power(tally, ("create", "edge", "two", "one"), model, since="fault", faults=[no_room(2, takes)], limit=48)
+    assert not tally.violations, said(tally)
+    assert tally.faults == 3
+
+
 def test_a_sweep_repeats_exactly() -> None:
     """A violation must be found again by the command that its report names, so a sweep leaves nothing to chance."""
     first, again = Tally(), Tally()
