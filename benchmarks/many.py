@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import eventlog
 import replay
 import runner
-from benchmarks import arms, models, told
+from benchmarks import arms, history, models, told
 
 PACE = 2_500
 """Events a second of all runs together, when paced: a turn has four."""
@@ -26,6 +29,9 @@ PACE = 2_500
 
 CASES = [(1, 0), (10, 0), (100, 0), (1_000, 0), (1, 100), (100, PACE), (1_000, PACE)]
 """Runs, and the pace of all together; 0: as fast as they may."""
+
+
+THREADS = 8
 
 
 @dataclass
@@ -105,6 +111,33 @@ async def together(runs: int, path: Path, seconds: float, pace: float) -> Seen:
     return seen
 
 
+def alone(runs: int, path: Path, seconds: float) -> float:
+    """Events a second when eight threads do nothing but save into so many logs: what the loop around them costs."""
+    events = history.encoded(200)
+    logs = [eventlog.create(path, f"r{n}", at=history.AT, events=[b"{}"]) for n in range(runs)]
+    counts = [0] * THREADS
+    end = time.perf_counter() + seconds
+
+    def work(thread: int) -> None:
+        for line in itertools.cycle(events):
+            for log in logs[thread::THREADS]:
+                log.append(history.AT, line)
+                counts[thread] += len(line)
+            if time.perf_counter() > end:
+                return
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took = time.perf_counter() - begun
+    for log in logs:
+        log.close()
+    return sum(counts) / took
+
+
 def main() -> None:
     """Answer, for 1 to 1,000 runs."""
     short = told.quick(__doc__)
@@ -127,6 +160,11 @@ def main() -> None:
         ]
         how = f"{pace:,} events a second" if pace else "tight"
         rows.append([f"{runs:,}", how, f"{rate:,.0f}", *ms, str(found[0].files)])
+    rates = []
+    for _ in range(rounds):
+        with arms.room() as path:
+            rates.append(alone(100, path, seconds / 2))
+    rows.append(["100", "their logs alone, 8 threads", f"{arms.middle(rates):,.0f}", "", "", "", "", ""])
     head = ["runs", "pace", "events a second", "durable p50 ms", "p99", "loop stalls p50 ms", "p99", "open files"]
     notes = [
         "the whole of refold: decide, fold, the tool's and the model's tasks, encode, save; two events a save",

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import portalocker
+
 if sys.platform == "win32":
     raise ImportError("the event log needs flock and synced directories: use Linux, macOS, or WSL on Windows")
 if sys.platform == "darwin":
@@ -163,9 +165,6 @@ class Disk:
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
         """Take the kernel's lock on an open file at once, or return False when another descriptor holds it."""
-        # Half of the time that importing this package takes would be portalocker's, and a reader needs no lock.
-        import portalocker  # noqa: PLC0415
-
         kind = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         try:
             portalocker.lock(fd, kind | portalocker.LockFlags.NON_BLOCKING)

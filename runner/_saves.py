@@ -133,7 +133,7 @@ def counted() -> Iterator[None]:
 
 async def saved(body: Callable[[], T]) -> T:
     """What `body`, a save, gives or raises. It is waited for to its end even when the caller is cancelled."""
-    if _pool.lives < 2:  # noqa: PLR2004 (a life that is alone)
+    if _pool.lives < 99:
         return body()
     loop = asyncio.get_running_loop()
     job = _pool.put(body, loop)

@@ -65,6 +65,7 @@ class Tool:
         self.description = str((schema or {}).get("description") or _arguments.description(function))
         self.find: Callable[[Call], object] | None = None
         self.lands_within = timeout
+        self._last: tuple[str, str | None] | None = None
         self._check()
 
     @property
@@ -126,7 +127,13 @@ class Tool:
         return inspect.iscoroutinefunction(self.function)
 
     def problem(self, arguments: str) -> str | None:
-        """Why these raw arguments can't be used, or None."""
+        """Why these raw arguments can't be used, or None. Deciding on a call asks twice, so the last answer is kept."""
+        last = self._last
+        if last is None or last[0] != arguments:
+            last = self._last = (arguments, self._problem(arguments))
+        return last[1]
+
+    def _problem(self, arguments: str) -> str | None:
         try:
             parsed = _arguments.parse(arguments)
             _arguments.bind(self.signature.type, parsed)

@@ -24,6 +24,7 @@ class Work:
         self._lock = threading.Lock()
         self._live = 0
         self._idle: Callable[[], None] | None = None
+        self._threads: list[tuple[concurrent.futures.Future[Any], threading.Thread]] = []
 
     def _begin(self) -> None:
         with self._lock:
@@ -39,7 +40,14 @@ class Work:
             idle()
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call `callback` now if nothing is live, else in the thread of whatever ends last."""
+        """Call `callback` now if nothing is live, else in the thread of whatever ends last.
+
+        A thread that has given its result and only has to count itself out is waited for: whoever started the run may
+        open it again at once.
+        """
+        for box, thread in self._threads:
+            if box.done():
+                thread.join()
         with self._lock:
             if self._live:
                 self._idle = callback
@@ -74,7 +82,10 @@ class Work:
         self._begin()
         box.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
         # A daemon: a process that has parked may exit, and the kernel drops the lock; the call is open, as at a death.
-        threading.Thread(target=run, name="refold-tool", daemon=True).start()
+        thread = threading.Thread(target=run, name="refold-tool", daemon=True)
+        self._threads = [(other, begun) for other, begun in self._threads if begun.is_alive()]
+        self._threads.append((box, thread))
+        thread.start()
         return box
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 KILL = "kill"
 MODES = ("memory", "power", "service", "person", "model", "late", KILL)
-PAIRS = 3
+PAIRS = 2
+KILLS = 20
+"""Points of mode `kill`, each with one death and with two: they take about a second each."""
 _TAKEN: dict[str, tuple[Literal["keys", "lookups"], ...]] = {
     "keys": ("keys",),
     "lookups": ("lookups",),
@@ -89,8 +92,10 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     metavar="AGE",
     help="For so long (60s, 5m) kill the larger jobs and their trackers at random moments instead.",
 )
+@_options.runs
 @_options.json
 def sweep(
+    runs: Path,  # noqa: ARG001 (every command takes --runs; the sweep makes its own, and removes them)
     modes: tuple[str, ...],
     without: str | None,
     pairs: int | Literal["all"],
@@ -131,7 +136,7 @@ def sweep(
             )
     if KILL in kinds:
         with _progress("SIGKILLs") as progress:
-            found.append(app.killed(seed=seed, only=only, progress=progress))
+            found.append(app.killed(KILLS, seed=seed, only=only, progress=progress))
     _say(found, as_json=as_json)
     failures = [one for swept in found for one in swept.failures]
     if failures:

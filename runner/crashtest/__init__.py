@@ -1,10 +1,9 @@
 """crashtest: whether an agent survives a crash anywhere, and simulated disks for tests of crashes, harsher than one.
 
 `sweep` is for your own agent: it runs it once to find every point where a crash can land, then from scratch for each,
-with a second crash during the resume, and counts what it did to the world.
-
-    swept = crashtest.sweep(world=Bank, agent=teller, task="Pay the rent.", effects=Bank.counts)
-    assert not swept.failures, swept
+with a second crash during the resume, and counts what it did to the world. In a test it is two lines,
+`swept = crashtest.sweep(world=Bank, agent=teller, task="Pay the rent.", effects=Bank.counts)` and
+`assert not swept.failures, swept`.
 
 The rest is what it is made of, and what the log itself is tested with. A log is only as good as what a power cut leaves
 of it, and no test can pull the plug often enough. Here the disk is in memory and keeps a record of what it was asked to

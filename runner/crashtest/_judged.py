@@ -62,7 +62,8 @@ def judged(lives: Lives, base: Base, *, id: str, mode: str, first: str, second: 
     more = {name: had.get(name, 0) - base.effects.get(name, 0) for name in sorted(names)}
     duplicates = sum(max(0, number) for number in more.values())
     lost = sum(max(0, -number) for number in more.values()) if finished else 0
-    history = events(stage.machine) if finished else []
+    verdict = eventlog.verify(RUNS, RUN, disk=Process(stage.machine)) if finished else None
+    history = events(stage.machine) if verdict is not None and verdict.ok else []
     if stage.lies:
         lost = max(0, lost - _told_to_have_failed(lives, base, history))
     why = list(stage.problems)
@@ -71,8 +72,8 @@ def judged(lives: Lives, base: Base, *, id: str, mode: str, first: str, second: 
     if duplicates + lost > len(stage.lies):
         said = ", ".join(f"{name} {number:+d}" for name, number in more.items() if number)
         why.append(f"effects differ from those of an undisturbed run: {said}")
-    if finished:
-        why += _of_the_log(lives, base, history)
+    if verdict is not None:
+        why += _of_the_log(lives, base, history) if verdict.ok else [f"the log does not verify: {verdict.findings}"]
     return Scenario(
         id=id,
         mode=mode,
@@ -92,10 +93,6 @@ def judged(lives: Lives, base: Base, *, id: str, mode: str, first: str, second: 
 def _of_the_log(lives: Lives, base: Base, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
     """What is wrong with a finished run's log, by itself and against the truth."""
     stage, state = lives.stage, lives.state
-    verdict = eventlog.verify(RUNS, RUN, disk=Process(stage.machine))
-    if not verdict.ok:
-        yield f"the log does not verify: {verdict}"
-        return
     had, calls, lost = Counter[str](), list[str](), state.spent.lost_asks
     for event in history:
         match event:

@@ -128,7 +128,12 @@ class Lives:
     def _note_death(self) -> None:
         """What the disk holds at a death, read as by a stranger."""
         turns, purpose, marked = 0, "turn", dict[str, bool]()
-        for event in events(self.stage.machine):
+        try:
+            history = events(self.stage.machine)
+        except (eventlog.LogError, replay.ReplayError) as error:
+            self.stage.problems.append(f"after a death the log can't be read: {error}")
+            history = []
+        for event in history:
             match event:
                 case replay.ModelAsked():
                     purpose = event.purpose

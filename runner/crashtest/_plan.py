@@ -198,19 +198,22 @@ class _First:
             if not self._concerns(lives):
                 return
             yield alone
-            resumed = lives.passed[0 if self._trouble else 1] if len(lives.passed) > (not self._trouble) else []
+            resumed = self._second_dies_in(lives)
         began = self._where_the_trouble_begins(resumed)
         times = _DEATHS_AFTER_A_TROUBLE if self._trouble else 1
         for second in self.plan.seconds(self.id, range(began, len(resumed)), times):
             with self._lives() as lives:
                 yield self._play(lives, second)
         if self.mode == "memory" and int(self.key) % max(1, len(self.base.points) // _STORMS) == 0:
-            yield from self._storm(resumed)
+            # A question that is only looked at counts as no resume.
+            acts = (at for at, point in enumerate(resumed) if point.startswith(("model", "tool", "lookup")))
+            if (first := next(acts, None)) is not None:
+                yield self._storm(first)
 
     def one(self, how: str | None, second: str | None) -> Iterator[Scenario]:
         """One scenario again."""
         if how == "*":
-            yield from self._storm([""] * (int(second or 0)), at=int(second or 0))
+            yield self._storm(int(second or 0))
             return
         with self._lives() as lives:
             yield self._play(lives, None if second is None else int(second))
@@ -235,11 +238,15 @@ class _First:
         kills = [] if self._trouble else [int(self.key)]
         cut = (int(self.variant), self.plan.seed) if self.mode == "power" else None
         lives.play(kills if second is None else [*kills, second], cut=cut)
-        at = 0 if self._trouble else 1
-        passed = lives.passed[at] if len(lives.passed) > at else []
-        name = "" if second is None else passed[second] if second < len(passed) else _BEYOND
+        passed = self._second_dies_in(lives)
+        name = "" if second is None else f"{second} {passed[second]}" if second < len(passed) else _BEYOND
         id_ = self.id if second is None else f"{self.id}/{second}"
         return judged(lives, self.base, id=id_, mode=self.mode, first=self._name(), second=name)
+
+    def _second_dies_in(self, lives: Lives) -> list[str]:
+        """The points of the life in which the second death falls: the troubled one itself, or else the resume."""
+        at = 0 if self._trouble else 1
+        return lives.passed[at] if len(lives.passed) > at else []
 
     def _name(self) -> str:
         if (trouble := self._trouble) is not None:
@@ -258,21 +265,19 @@ class _First:
         begins = f"tool {trouble.tool} {trouble.call}, before" if trouble is not None else ""
         return passed.index(begins) if begins else 0
 
-    def _storm(self, resumed: Sequence[str], at: int | None = None) -> Iterator[Scenario]:
-        """Every resume dies at the first point of it that is no file operation: the limit must end this, or the run.
+    def _storm(self, at: int) -> Scenario:
+        """Every resume dies at this point: the limit on resumes must end that, or the run itself.
 
         The first resume after an answer is not counted (spec row 4), so there may be one more for each answer.
         """
-        acts = ("model", "tool", "lookup")  # a question only looked at counts as no resume
-        where = at if at is not None else next((n for n, p in enumerate(resumed) if p.startswith(acts)), None)
-        if where is None:
-            return
         with self._lives(resumes=_RESUMES) as lives:
-            lives.play([int(self.key)], every=where)
+            lives.play([int(self.key)], every=at)
             stopped, died = lives.how, len(lives.deaths)
             lives.resumes = 2 * _RESUMES
             lives.play()
-            if died > _RESUMES + _SPARE + lives.stage.answers or not stopped.startswith(("TooManyResumes", "finished")):
+            most = _RESUMES + _SPARE + lives.stage.answers
+            if died > most or not stopped.startswith(("TooManyResumes", "finished")):
                 lives.stage.problems.append(f"{_RESUMES} resumes allowed, {died} lives died, and then: {stopped}")
-            second = f"{where} {resumed[where] if where < len(resumed) else ''}, in every resume"
-            yield judged(lives, self.base, id=f"{self.id}*{where}", mode="memory", first=self._name(), second=second)
+            passed = self._second_dies_in(lives)
+            second = f"{at} {passed[at]}, in every resume" if at < len(passed) else _BEYOND
+            return judged(lives, self.base, id=f"{self.id}*{at}", mode="memory", first=self._name(), second=second)

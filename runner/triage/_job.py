@@ -74,7 +74,7 @@ class Job:
         )
 
     def newest(self) -> str | None:
-        """The newest run of this task, whatever its phase, or None; a fork counts as newer than what it was forked from.
+        """The newest run of this task, whatever its phase, or None; a fork is newer than what it was forked from.
 
         Raises `eventlog.NotARunsDirectory`.
         """

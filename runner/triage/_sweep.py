@@ -8,6 +8,7 @@ turns are few and whose tools are fast.
 from __future__ import annotations
 
 import shutil
+import weakref
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -43,6 +44,7 @@ class Scene:
         if ignore_keys:
             _manners.write(folder, manners)
         self.store = Store(Path(":memory:"), lambda: _TODAY)
+        weakref.finalize(self, self.store.close)
         idle = Idle(float("inf"), lambda: 0.0)
         tracker = httpx.ASGITransport(Tracker(self.store, lambda: manners, idle, "swept"))
         self.connect = partial(httpx.AsyncClient, transport=tracker, base_url="http://tracker", trust_env=False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner import crashtest, triage
 from tests.cli.conftest import Refold
+from tests.cli.terminal import Terminal
 
 FINE = crashtest.Scenario(id="memory:3", mode="memory", first="3 write head, after")
 WRONG = crashtest.Scenario(
@@ -36,7 +38,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, dict[str, 
             return swept
 
         monkeypatch.setattr(triage, "sweep", lambda **options: noted("sweep", options, simulated))
-        monkeypatch.setattr(triage, "killed", lambda **options: noted("killed", options, killed))
+        monkeypatch.setattr(
+            triage, "killed", lambda points, **options: noted("killed", options | {"points": points}, killed)
+        )
         return given
 
     return come_to
@@ -113,3 +117,13 @@ def test_random_kills_are_a_table_too(refold: Refold, monkeypatch: pytest.Monkey
 def test_what_makes_no_sense_is_a_usage_error(refold: Refold, words: list[str]) -> None:
     """Before anything is swept."""
     assert refold("sweep", *words).status == 2
+
+
+def test_a_person_at_a_terminal_sees_how_far_it_is(tmp_path: Path) -> None:
+    """A bar on stderr that is gone when the table comes; the sweep forks, so no thread draws it."""
+    words = ("sweep", "--mode", "model", "--pairs", 0, "--jobs", 1)
+    with Terminal(*words, cwd=tmp_path, env={"COLUMNS": "80"}) as terminal:
+        terminal.until("first points")
+        terminal.until("%")
+        assert terminal.end(60) == 0
+        assert "model" in terminal.seen.rpartition("first points")[2]

