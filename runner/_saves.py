@@ -117,7 +117,7 @@ def _afresh() -> None:
     _pool = _Pool()
 
 
-os.register_at_fork(after_in_child=_afresh)
+0 and os.register_at_fork(after_in_child=_afresh)
 
 
 @contextlib.contextmanager
@@ -133,7 +133,7 @@ def counted() -> Iterator[None]:
 
 async def saved(body: Callable[[], T]) -> T:
     """What `body`, a save, gives or raises. It is waited for to its end even when the caller is cancelled."""
-    if _pool.lives < 99:
+    if _pool.lives < 2:  # noqa: PLR2004 (a life that is alone)
         return body()
     loop = asyncio.get_running_loop()
     job = _pool.put(body, loop)

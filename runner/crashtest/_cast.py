@@ -42,7 +42,7 @@ class Cast:
 
     def agent(self) -> runner.Agent:
         """The user's agent, made anew for this life, with every seam a point."""
-        agent = self.stage.agent(self.stage.world)
+        agent = self.stage.subject.agent(self.stage.world)
         return agent.replace(model=Speaking(self, agent.model), tools=[self.tool(tool) for tool in agent.tools])
 
     def tool(self, tool: runner.Tool) -> runner.Tool:

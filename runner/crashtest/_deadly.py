@@ -15,8 +15,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ import runner
 from runner.crashtest._counted import Counted
 from runner.crashtest._passing import Passing
 from runner.crashtest._points import Points
+from runner.crashtest._subject import Subject
 
 RUN = "killed"
 
@@ -92,33 +92,19 @@ class Skipping(runner.Clock):
         await asyncio.sleep(0)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What every life of every scenario is made of: the user's factories, and the task."""
-
-    world: Callable[[Path], Any]
-    agent: Callable[[Any], runner.Agent]
-    task: str
-    effects: Callable[[Any], Mapping[str, int]]
-
-    def happened(self, world: Any) -> dict[str, int]:
-        """How often each effect has happened by now."""
-        return {name: number for name, number in self.effects(world).items() if number}
-
-
 class Life:
     """One life in `folder`, which dies at the point numbered `dies`, or at none."""
 
-    def __init__(self, plan: Plan, folder: Path, dies: int | None) -> None:
+    def __init__(self, subject: Subject, folder: Path, dies: int | None) -> None:
         """Begin it in this process."""
-        self._plan, self._folder = plan, folder
+        self._subject, self._folder = subject, folder
         self.notes = Notes(folder / "notes")
         self.points = Lethal(dies, self.notes)
-        self._world = plan.world(folder / "world")
+        self._world = subject.world(folder / "world")
 
     def live(self) -> None:
         """Start the run or carry it on, and note the points that were passed."""
-        agent = self._plan.agent(self._world)
+        agent = self._subject.agent(self._world)
         agent = agent.replace(model=_Speaking(self, agent.model), tools=[self._tool(tool) for tool in agent.tools])
         runs = self._folder / "runs"
         options: dict[str, Any] = {
@@ -132,7 +118,7 @@ class Life:
         else:
             workspace = self._folder / "world" / "workspace"
             workspace.mkdir(exist_ok=True)
-            asyncio.run(runner.start(agent, self._plan.task, run=RUN, workspace=workspace, **options))
+            asyncio.run(runner.start(agent, self._subject.task, run=RUN, workspace=workspace, **options))
         self.notes.write("points", self.points.passed)
 
     def _tool(self, tool: runner.Tool) -> runner.Tool:
@@ -149,7 +135,7 @@ class Life:
             name = f"{what} {call.id}"
             self.points.at(f"{name}, before")
             if acts:
-                self.notes.write("began", [call.id, self._plan.happened(self._world)])
+                self.notes.write("began", [call.id, self._subject.happened(self._world)])
             return name
 
         @functools.wraps(body)
@@ -175,7 +161,7 @@ class Life:
             return runner.Answer("approve", "a person")
         self.notes.write("asked", question.id)
         began = next(then for call, then in self.notes.read("began") if call == question.call)
-        happened = began != self._plan.happened(self._world)
+        happened = began != self._subject.happened(self._world)
         return runner.Answer("done" if happened else "rerun", "a person", "it is done" if happened else "")
 
 

@@ -23,9 +23,10 @@ from typing import Any, Final, TypeVar
 
 import eventlog
 import runner
-from runner.crashtest._deadly import RUN, Life, Notes, Plan, paid_twice
+from runner.crashtest._deadly import RUN, Life, Notes, paid_twice
 from runner.crashtest._judged import Scenario
 from runner.crashtest._plan import NotRepeatable
+from runner.crashtest._subject import Subject
 from runner.crashtest._swept import Swept, counted
 
 W = TypeVar("W")
@@ -58,9 +59,9 @@ def killed(
     Forks this process, so call it where no other thread holds a lock. Real syncs cost what they cost: `TMPDIR` is the
     disk. Raises `NotRepeatable` when the run does not finish even if nobody kills it.
     """
-    plan = Plan(world, agent, task, effects)
+    subject = Subject(world, agent, task, effects)
     with _scratch() as folder:
-        calm = _Played(plan, folder, between)
+        calm = _Played(subject, folder, between)
         if calm.live(None) != "finished":
             raise NotRepeatable("", "", calm.said())
         (names,) = calm.notes.read("points")
@@ -71,7 +72,7 @@ def killed(
     scenarios: list[Scenario] = []
     for done, first in enumerate(chosen, start=1):
         with _scratch() as folder:
-            scenarios += _around(plan, folder, first, int(then) if then else None, wanted, seed, between)
+            scenarios += _around(subject, folder, first, int(then) if then else None, wanted, seed, between)
         if progress is not None:
             progress(done, len(chosen))
     asked_for = tuple(each for each in scenarios if only in ("", each.id))
@@ -92,7 +93,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _around(  # each argument is one fact about what is played
-    plan: Plan,
+    subject: Subject,
     folder: Path,
     first: int,
     second: int | None,
@@ -101,7 +102,7 @@ def _around(  # each argument is one fact about what is played
     between: Between | None,
 ) -> Iterator[Scenario]:
     """A death at one point, and the same with a second one, drawn from the points of the resume unless it is given."""
-    once = _Played(plan, folder / "once", between)
+    once = _Played(subject, folder / "once", between)
     if once.live(first) != "killed":
         once.over()
         return
@@ -113,7 +114,7 @@ def _around(  # each argument is one fact about what is played
         return
     if second is None:
         second = random.Random(f"{seed}/{first}").randrange(len(resumed[0]))  # noqa: S311 (a sample, no secret)
-    twice = _Played(plan, folder / "twice", between)
+    twice = _Played(subject, folder / "twice", between)
     if twice.live(first) == "killed" and twice.live(second) == "killed":
         yield twice.judged(f"{MODE}:{first}/{second}", twice.live(None), wanted)
     twice.over()
@@ -123,7 +124,7 @@ def _around(  # each argument is one fact about what is played
 class _Played:
     """One scenario, in a folder of its own."""
 
-    plan: Plan
+    subject: Subject
     folder: Path
     between: Between | None
 
@@ -142,16 +143,16 @@ class _Played:
 
     def happened(self) -> dict[str, int]:
         """What is in the world, in a fresh look at it."""
-        return self.plan.happened(self.plan.world(self.folder / "world"))
+        return self.subject.happened(self.subject.world(self.folder / "world"))
 
     def over(self) -> None:
         """Nobody lives here any more."""
         if self.between is not None:
-            self.between(self.plan.world(self.folder / "world"))
+            self.between(self.subject.world(self.folder / "world"))
 
     def live(self, dies: int | None) -> str:
         """One life: `finished`, `killed`, or `failed`."""
-        status = _forked(lambda: Life(self.plan, self.folder, dies).live(), self.folder / "said")
+        status = _forked(lambda: Life(self.subject, self.folder, dies).live(), self.folder / "said")
         if status == 0:
             return "finished"
         if status != -signal.SIGKILL:

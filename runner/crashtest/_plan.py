@@ -18,7 +18,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -30,6 +30,7 @@ from runner.crashtest._judged import Base, Scenario, judged
 from runner.crashtest._lives import Lives, images
 from runner.crashtest._points import anywhere, may_leave_open, may_lose_a_reply
 from runner.crashtest._stage import Stage
+from runner.crashtest._subject import Subject
 
 Mode = Literal["memory", "power", "service", "person", "model", "late"]
 MODES: Final[tuple[Mode, ...]] = ("memory", "power", "service", "person", "model", "late")
@@ -81,13 +82,9 @@ class NoSuchScenario(runner.RunError):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The user's world, agent, task and count, and how much of everything is to be tried."""
+class Plan(Subject):
+    """What is swept, and how much of everything is to be tried."""
 
-    world: Callable[[Path], Any]
-    agent: Callable[[Any], runner.Agent]
-    task: str
-    effects: Callable[[Any], Mapping[str, int]]
     without: Collection[Without]
     pairs: int | Literal["all"]
     seed: int
@@ -169,7 +166,7 @@ class _Scene:
         self._folder = Path(tempfile.mkdtemp(dir=plan.root))
         world = plan.world(self._folder)
         (self._folder / "workspace").mkdir(exist_ok=True)
-        stage = Stage(self._folder, world, plan.agent, plan.effects)
+        stage = Stage(self._folder, world, plan)
         return Lives(stage, plan.task, **{"without": plan.without, **self._how})
 
     def __exit__(self, *_: object) -> None:

@@ -16,9 +16,9 @@ from runner.crashtest._machine import Machine
 from runner.crashtest._virtual import Time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
-    import runner
+    from runner.crashtest._subject import Subject
 
 RUNS: Final = Path("/runs")
 RUN: Final = "swept"
@@ -60,8 +60,7 @@ class Stage:
 
     folder: Path
     world: Any
-    agent: Callable[[Any], runner.Agent]
-    count: Callable[[Any], Mapping[str, int]]
+    subject: Subject
     machine: Machine = field(default_factory=Machine)
     time: Time = field(default_factory=Time)
     acted: Counter[str] = field(default_factory=Counter)
@@ -79,7 +78,7 @@ class Stage:
 
     def effects(self) -> dict[str, int]:
         """How often each effect has happened by now; one that never did need not be named."""
-        return {name: number for name, number in self.count(self.world).items() if number}
+        return self.subject.happened(self.world)
 
     async def act(self, call: str, body: Callable[[], Awaitable[object]]) -> object:
         """Let a body act, and note whether anything happened, even if it is cut off."""

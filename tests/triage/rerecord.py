@@ -16,29 +16,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # so that it runs as a scrip
 
 import runner
 from runner import triage
-
-
-class Again:
-    """A model that gives a recording's replies in their places, whatever it is asked there."""
-
-    name = "recorded"
-
-    def __init__(self, recording: Path) -> None:
-        self._recorded = runner.Recorded(recording)
-
-    def bound(self, request: runner.Request) -> runner.Bound:
-        """The recording's."""
-        return self._recorded.bound(request)
-
-    async def ask(self, request: runner.Request) -> runner.Reply:
-        """The reply of this turn and purpose."""
-        return self._recorded.replies[request.turn, request.purpose]
+from runner.triage._sweep import Replies
 
 
 def recorder(task: str, into: Path) -> runner.Recorder:
     """A model that gives the recorded replies of `task` and writes its recording afresh, to `into`."""
     into.write_bytes(b"")
-    return runner.Recorder(Again(triage.Task(task).recording), into)
+    return runner.Recorder(Replies(triage.Task(task).recording), into)
 
 
 def main() -> None:
