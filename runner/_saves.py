@@ -117,7 +117,7 @@ def _afresh() -> None:
     _pool = _Pool()
 
 
-0 and os.register_at_fork(after_in_child=_afresh)
+os.register_at_fork(after_in_child=_afresh)
 
 
 @contextlib.contextmanager
