@@ -9,7 +9,7 @@ import pytest
 import runner
 from replay import NEW
 from runner import triage
-from runner._cli import _triage
+from runner._cli import _options, _triage
 from tests.cli.conftest import Refold
 
 TASK = "m1-done-after-delete"
@@ -106,17 +106,24 @@ def test_limits_stop_it_and_the_sentence_names_the_command_that_goes_on(refold: 
     assert len(refold("ls", "--json").json) == 2
 
 
-def test_a_foreign_edit_stops_it_until_the_command_vouches(refold: Refold, tmp_path: Path) -> None:
-    """The sentence names the option, and the log who vouched."""
-    words = ("triage", "--approve", "off", "--world", tmp_path / "world", "--max-turns")
-    refold(*words, 9)
-    (run,) = (row["run"] for row in refold("ls", "--json").json)
-    (written, *_) = runner.read(run, tmp_path / "runs").files
-    (tmp_path / "world" / "workspace" / written).write_text("edited")
-    said = refold(*words, 10)
-    assert (said.status, written in said.err, "--accept-workspace" in said.err) == (1, True, True)
-    assert "10 of 10 turns used" in refold(*words, 10, "--accept-workspace").err
-    assert f'"files":[{{"path":"{written}"' in refold("cat", run).out
+def test_a_foreign_edit_stops_it_until_the_command_vouches(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence names the option, and the option tells the job who vouches."""
+    vouched: list[object] = []
+
+    async def run(_: triage.Job, *, accept_workspace: str | None, **__: object) -> runner.Finished:
+        vouched.append(accept_workspace)
+        if accept_workspace is None:
+            raise runner.WorkspaceChanged("a-run", "todo/store.py (changed)")
+        return DONE
+
+    _ends(monkeypatch, DONE, GOOD)
+    monkeypatch.setattr(triage.Job, "run", run)
+    said = refold("triage")
+    assert (said.status, "todo/store.py" in said.err) == (1, True)
+    assert f"refold triage --task {TASK}" in said.err
+    assert "--accept-workspace" in said.err
+    assert refold("triage", "--accept-workspace").status == 0
+    assert vouched == [None, _options.account()]
 
 
 @pytest.mark.parametrize(
