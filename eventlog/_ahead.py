@@ -40,16 +40,11 @@ class Ahead:
 
     def guard(self) -> None:
         """Raise `LogDead` when the file is no longer as this writer left it: its name gone, linked, cut or grown."""
-        found = self._disk.fstat(self._fd)
-        if found.st_nlink != 1:
-            raise LogDead(
-                self._run, f"{segment_name(self.number)} was deleted, replaced or linked ({found.st_nlink} names)"
-            )
-        if found.st_size != self.laid:
-            raise LogDead(
-                self._run,
-                f"{segment_name(self.number)} has {found.st_size} bytes where this writer left {self.laid}",
-            )
+        names, size = self._disk.shape(self._fd)
+        if names != 1:
+            raise LogDead(self._run, f"{segment_name(self.number)} was deleted, replaced or linked ({names} names)")
+        if size != self.laid:
+            raise LogDead(self._run, f"{segment_name(self.number)} has {size} bytes where this writer left {self.laid}")
 
     def lay(self, ahead: int) -> None:
         """Have `ahead` bytes of synced zeros, and one more, behind the last line. Raises `DiskFull`, unchanged."""

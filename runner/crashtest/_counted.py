@@ -115,6 +115,10 @@ class Routed(Passing):
         """Look at an open file."""
         return self._of(fd).fstat(fd)
 
+    def shape(self, fd: int) -> tuple[int, int]:
+        """Look at an open file."""
+        return self._of(fd).shape(fd)
+
     def is_link(self, path: Path) -> bool:
         """Tell whether a name is a link."""
         return self._at(path).is_link(path)

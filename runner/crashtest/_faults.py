@@ -127,6 +127,10 @@ class Faulty(Passing):
         """Look at an open file."""
         return self._do("fstat", fd, lambda: self.inner.fstat(fd))
 
+    def shape(self, fd: int) -> tuple[int, int]:
+        """Look at an open file, as `fstat` does."""
+        return self._do("fstat", fd, lambda: self.inner.shape(fd))
+
     def list(self, path: Path) -> list[str]:
         """List names."""
         return self._do("list", path, lambda: self.inner.list(path))

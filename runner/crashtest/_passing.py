@@ -82,6 +82,10 @@ class Passing(eventlog.Disk):
         """Hand on."""
         return self.inner.fstat(fd)
 
+    def shape(self, fd: int) -> tuple[int, int]:
+        """Hand on."""
+        return self.inner.shape(fd)
+
     def is_link(self, path: Path) -> bool:
         """Hand on."""
         return self.inner.is_link(path)

@@ -116,6 +116,11 @@ class Process(eventlog.Disk):
         """Look at an open file."""
         return self.machine.status(self._file(fd))
 
+    def shape(self, fd: int) -> tuple[int, int]:
+        """Look at an open file."""
+        found = self.fstat(fd)
+        return found.st_nlink, found.st_size
+
     def is_link(self, path: Path) -> bool:  # noqa: ARG002 - the seam's signature
         """Say no: there are no symbolic links here."""
         return False
