@@ -68,7 +68,7 @@ $(PEERS)/.ready: pyproject.toml
 
 # What does a save cost? The tables' scripts, each with one question; `make bench` takes two minutes and keeps its figures
 # apart, `make bench-full` makes the page and its plots. BENCH_DIR=DIR measures another disk.
-BENCHES := begin append limit resume conversation turns many
+BENCHES := begin append limit resume look conversation turns many
 
 bench: $(READY)
 	$(RUN) pip install --quiet --group bench
