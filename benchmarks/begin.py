@@ -30,7 +30,8 @@ def main() -> None:
         cells = [name, f"{arms.middle(seconds) * 1000:.0f}", f"{min(seconds) * 1000:.0f}", ", ".join(brought) or "none"]
         rows.append(cells)
     head = ["import", "p50 ms", "least ms", "of the command's and the SDKs' packages"]
-    told.tell("begin", "What does it take to begin?", head, rows, short=short)
+    plot = {"x": [row[0] for row in rows], "series": {"p50": [float(row[1]) for row in rows]}, "ylabel": "ms"}
+    told.tell("begin", "What does it take to begin?", head, rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

@@ -45,8 +45,19 @@ def main() -> None:
         ["bytes of events a save, last tenth", f"{sum(sizes[-tenth - 2 : -2]) / tenth:,.0f}"],
         ["bytes of all requests, had each been stored", f"{asked:,}"],
     ]
+    # Where a tenth of the calls is done: what the log held by then, and what it would hold with every request in it.
+    done = [calls * part // 10 for part in range(1, 11)]
+    saved = [sum(sizes[: 2 + 2 * n]) for n in done]
+    stored = [len(task) + sum(len(task) + k * (RESULT + 300) for k in range(1, n + 1)) for n in done]
+    plot = {
+        "x": done,
+        "series": {"refold's events": saved, "each request stored": stored},
+        "xlabel": "calls",
+        "ylabel": "bytes",
+        "log": True,
+    }
     question = f"Do bytes stay linear: {calls:,} calls of {RESULT:,} bytes on {TOKENS:,} tokens?"
-    told.tell("conversation", question, ["what", "bytes"], rows, short=short)
+    told.tell("conversation", question, ["what", "bytes"], rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,13 @@ def main() -> None:
     short = told.quick(__doc__)
     rows = [row for events in (EVENTS[:1] if short else EVENTS) for row in rows_of(events, 5)]
     head = ["events", "way", "seconds", "events a second"]
-    told.tell("look", "What does it cost to look at a run again?", head, rows, short=short)
+    largest = rows[-3:]
+    plot = {
+        "x": [row[1] for row in largest],
+        "series": {f"{largest[0][0]} events": [float(row[2]) * 1e3 for row in largest]},
+        "ylabel": "ms",
+    }
+    told.tell("look", "What does it cost to look at a run again?", head, rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

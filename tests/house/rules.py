@@ -45,8 +45,7 @@ PURE_IMPORTS = {
 }  # fmt: skip
 CLOCKS = {"datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"}
 DISK_VERBS = {
-    f"eventlog.{verb}"
-    for verb in ("create", "fork", "header", "lock_holder", "open", "read", "runs", "scan", "verify")
+    f"eventlog.{verb}" for verb in ("create", "fork", "header", "lock_holder", "open", "read", "runs", "scan", "verify")
 }
 IMPURE_CALLS = {"__import__", "breakpoint", "eval", "exec", "hash", "id", "input", "open", "print"}
 
