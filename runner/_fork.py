@@ -1,4 +1,4 @@
-"""Fork: a run goes on from an earlier line, as another run (issue: rewind without doing twice what was done).
+"""Fork: a run goes on from an earlier line, as another run, without doing twice what was done behind that line.
 
 The parent is over from then on, so that never two runs act on one history, and the fork knows what the parent did
 behind the line (the fence). The order: the parent's lock, the checks, all of the fork's bytes durable, the stop in the
