@@ -1,15 +1,19 @@
 # Every target does its own set-up in .venv; a machine needs git, make and Python 3.11 or newer, nothing else.
-# Another interpreter: make PYTHON=python3.13 test
+# Another interpreter has a venv of its own: `make PYTHON=python3.13 test` makes .venv-python3.13.
 
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
 RUN := $(VENV)/bin/python -m
 REFOLD := $(VENV)/bin/refold
 READY := $(VENV)/.ready
+
+# Compiled tests are kept, whatever the environment says: collecting them takes half as long then.
+unexport PYTHONDONTWRITEBYTECODE
+
 TASK := m1-done-after-delete
 DEMO := .demo
 
-.PHONY: demo test test-full check format-check lint types arrows coverage format bench bench-full kill-peers clean
+.PHONY: demo test test-again covered test-fast test-full slow faults check format-check lint types arrows coverage format bench bench-database bench-full kill-peers conformance clean
 
 # The stamp names the folder it was made for: scripts and the editable install hold absolute paths, so a copied or
 # moved tree would otherwise run the code of the old one.
@@ -18,11 +22,11 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 endif
 
 # An editable install holds a copy of the pytest plugin, the one file that is shipped under another name.
-$(READY): pyproject.toml runner/crashtest/_plugin.py
+$(READY): pyproject.toml runner/testing/_plugin.py
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "refold needs Python 3.11 or newer; name one: make PYTHON=python3.13")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade 'pip>=25.1'
-	$(RUN) pip install --quiet --group dev --editable '.[triage,web,mcp,anthropic,openai,prices,report]'
+	$(RUN) pip install --quiet --group dev --editable '.[triage,web,mcp,anthropic,openai,prices,otel,postgres,procrastinate,report,ui,pydantic-ai,langchain]'
 	@printf '%s\n' '$(CURDIR)' > $@
 
 # $(call step,STATUS,ARGUMENTS,AFTERWARDS): one refold command of the demo, which must end with that exit status.
@@ -49,9 +53,29 @@ COVERED := $(if $(MEASURED),--cov --cov-report=term)
 test: $(READY)
 	$(RUN) pytest $(COVERED)
 
+# What failed in the last run, alone and one after the other.
+test-again: $(READY)
+	$(RUN) pytest -n0 -m '' --last-failed --last-failed-no-failures=none
+
+# The verdict on the branches that the last measured run took.
+covered: $(READY)
+	$(RUN) coverage report
+
+# For the inner loop, less than 40 seconds: the quickest tests, more than half of all. The list of the others is made by
+# `make slow`, which runs the tests of `make test` and measures them.
+test-fast: $(READY)
+	$(RUN) pytest -m 'not full and not slow'
+
+slow: $(READY)
+	$(RUN) pytest -p tests.support.slow
+
 # The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted.
 test-full: $(READY)
-	$(RUN) pytest -m full -p tests.powerloss.figures -o faulthandler_timeout=900
+	$(RUN) pytest -m full -p tests.support.figures -o faulthandler_timeout=900
+
+# Which tests try which fault: a table made from the tests' marks.
+faults: $(READY)
+	@$(RUN) tests.support.faults
 
 # Other runners beside ours, in a venv of their own: what they bring stays out of .venv.
 PEERS := .venv-peers
@@ -63,12 +87,28 @@ endif
 $(PEERS)/.ready: pyproject.toml
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(PEERS)/bin/python -m pip install --quiet --group peers --editable .
+	$(PEERS)/bin/python -m pip install --quiet --group peers --editable '.[postgres]'
 	@printf '%s\n' '$(CURDIR)' > $@
+
+# LangChain's own tests, of its source distribution, with every agent on a log; in a venv of their own.
+CONFORMANCE := .venv-conformance
+
+ifneq ($(shell cat $(CONFORMANCE)/.ready 2>/dev/null),$(CURDIR))
+.PHONY: $(CONFORMANCE)/.ready
+endif
+
+$(CONFORMANCE)/.ready: pyproject.toml
+	test -x $(CONFORMANCE)/bin/python || $(PYTHON) -m venv $(CONFORMANCE)
+	$(CONFORMANCE)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(CONFORMANCE)/bin/python -m pip install --quiet --group conformance --editable .
+	@printf '%s\n' '$(CURDIR)' > $@
+
+conformance: $(CONFORMANCE)/.ready
+	$(CONFORMANCE)/bin/python -m tests.conformance
 
 # What does a save cost? The tables' scripts, each with one question; `make bench` takes two minutes and keeps its figures
 # apart, `make bench-full` makes the page and its plots. BENCH_DIR=DIR measures another disk.
-BENCHES := begin append limit resume look conversation turns many
+BENCHES := begin append limit resume look conversation turns many stream
 
 bench: $(READY)
 	$(RUN) pip install --quiet --group bench
@@ -78,7 +118,11 @@ bench-full: $(READY) $(PEERS)/.ready
 	$(RUN) pip install --quiet --group bench
 	@set -e; for name in $(BENCHES); do $(RUN) benchmarks.$$name; done
 	$(PEERS)/bin/python -m benchmarks.peers
+	$(PEERS)/bin/python -m benchmarks.database
 	$(RUN) benchmarks.page
+
+bench-database: $(PEERS)/.ready
+	$(PEERS)/bin/python -m benchmarks.database
 
 kill-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python benchmarks/kill_peers.py --json benchmarks/results/kill_peers.json
@@ -95,7 +139,7 @@ types: $(READY)
 	$(RUN) mypy
 
 arrows: $(READY)
-	$(RUN) pytest -n0 -q tests/house
+	$(RUN) pytest -n0 -q tests/structure
 
 coverage: $(READY)
 	$(RUN) coverage erase
@@ -106,5 +150,5 @@ format: $(READY)
 	$(RUN) ruff check --fix
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(DEMO) benchmarks/.work dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* $(DEMO) benchmarks/.work dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

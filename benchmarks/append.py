@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import arms, history, told, writers
+from benchmarks import arms, history, table, writers
 from benchmarks.arms import Arm, Timed, us
 
 OWN = "refold"
@@ -98,7 +98,7 @@ def compared(count: int, timed: int, rounds: int, *, pause: float, short: bool) 
     }
     pace = f", {pause * 1000:g} ms of thinking between two" if pause else ""
     question = f"What does a save cost, {count:,} saves of 1.5 KB{pace}?"
-    told.tell(f"append-{count}-{kind}", question, HEAD, rows, notes=notes, plot=plot, short=short)
+    table.report(f"append-{count}-{kind}", question, HEAD, rows, notes=notes, plot=plot, short=short)
 
 
 def zeros(written: int, count: int) -> int:
@@ -118,7 +118,7 @@ def counted(name: str, count: int, path: Path) -> None:
 
 def main() -> None:
     """Answer, for every size."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     for count, (timed, rounds) in (QUICK if short else SIZES).items():
         compared(count, timed, rounds, pause=0, short=short)
     compared(40 if short else 142, 40 if short else 142, 5, pause=0.02 if not short else 0.002, short=short)

@@ -1,8 +1,8 @@
 """What every benchmark shares: arms run in turns, the statistics, and the checks that keep a figure honest.
 
-The rule: absolute times move by 40 % from run to run, so only ratios of arms that took turns in one process are told.
-In each round every arm does all its saves, in an order that moves on with the round; its p50 is held against that of
-the first arm in the same round, and what is told is the median over the rounds. A directory that no power cut could
+The rule: absolute times move by 40 % from run to run, so only ratios of arms that took turns in one process are table.
+In each round every arm does all its saves, in an order that moves on with the round; its p50 is compared with that of
+the first arm in the same round, and the median over the rounds is reported. A directory that no power cut could
 survive is refused: there a flush costs nothing, and nothing would be measured.
 """
 
@@ -80,8 +80,8 @@ def room() -> Iterator[Path]:
 def storage() -> eventlog.Reading:
     """What the log says it stands on; ends the program where a power cut would not be survived."""
     with room() as path:
-        eventlog.create(path, "r", at=datetime.now(UTC), events=[]).close()
-        reading = eventlog.read(path, "r")
+        eventlog.store(path).create("r", at=datetime.now(UTC), events=[]).close()
+        reading = eventlog.store(path).read("r")
     assert reading.storage is not None
     if reading.storage.survives != "power loss":
         sys.exit(f"{WHERE} is on {reading.storage.kind}, where a flush proves nothing; set BENCH_DIR to a real disk")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks import arms, told
+from benchmarks import arms, table
 
 PROGRAM = "import sys, time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t, *sys.modules)"
 UNWANTED = ("click", "rich", "httpx", "httpx2", "anthropic", "openai", "mcp", "jinja2", "structlog", "starlette")
@@ -21,7 +21,7 @@ def imported(name: str) -> tuple[float, set[str]]:
 
 def main() -> None:
     """Answer."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     rows = []
     for name in ("asyncio", "msgspec", "eventlog", "replay", "runner"):
         found = [imported(name) for _ in range(7 if short else 21)]
@@ -31,7 +31,7 @@ def main() -> None:
         rows.append(cells)
     head = ["import", "p50 ms", "least ms", "of the command's and the SDKs' packages"]
     plot = {"x": [row[0] for row in rows], "series": {"p50": [float(row[1]) for row in rows]}, "ylabel": "ms"}
-    told.tell("begin", "What does it take to begin?", head, rows, plot=plot, short=short)
+    table.report("begin", "What does it take to begin?", head, rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import eventlog
 import runner
-from benchmarks import arms, models, told
+from benchmarks import arms, models, table
 
 TOKENS = 209_000
 CALLS = 1_000
@@ -19,7 +19,7 @@ RESULT = 5_000
 
 def main() -> None:
     """Answer."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     calls = 100 if short else CALLS
     results = models.texts(RESULT)
 
@@ -31,7 +31,7 @@ def main() -> None:
     with arms.room() as path:
         task = models.texts(TOKENS * 4, 1)[0]
         runner.start_sync(models.agent(model, look), task, runs=path, run="r")
-        lines = eventlog.read(path, "r").lines
+        lines = eventlog.store(path).read("r").lines
         log = sum(file.stat().st_size for file in Path(path / "r").glob("seg-*"))
     sizes = [sum(len(event) for event in line.events) for line in lines]
     events = sum(sizes)
@@ -41,7 +41,7 @@ def main() -> None:
         ["log", f"{log:,}"],
         ["JSON of its events", f"{events:,}"],
         ["log / JSON of its events", f"{log / events:.3f}"],
-        ["bytes of events a save, first tenth behind the task", f"{sum(sizes[3 : 3 + tenth]) / tenth:,.0f}"],
+        ["bytes of events a save, first tenth after the task", f"{sum(sizes[3 : 3 + tenth]) / tenth:,.0f}"],
         ["bytes of events a save, last tenth", f"{sum(sizes[-tenth - 2 : -2]) / tenth:,.0f}"],
         ["bytes of all requests, had each been stored", f"{asked:,}"],
     ]
@@ -57,7 +57,7 @@ def main() -> None:
         "log": True,
     }
     question = f"Do bytes stay linear: {calls:,} calls of {RESULT:,} bytes on {TOKENS:,} tokens?"
-    told.tell("conversation", question, ["what", "bytes"], rows, plot=plot, short=short)
+    table.report("conversation", question, ["what", "bytes"], rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

@@ -12,21 +12,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import replay
-from replay import (
-    AttemptMarked,
-    Bound,
-    Definitions,
-    Digests,
-    Event,
-    Limits,
-    ModelAsked,
-    Reply,
-    ReplySaved,
-    ResultRecorded,
-    RunStarted,
-    ToolCall,
-    Usage,
-)
+from replay import Event
+from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded, RunStarted
+from replay.messages import CostBound, Reply, ToolCall, Usage
+from replay.values import Definitions, Digests, Limits, ToolDefinition
 
 AT = datetime(2026, 11, 29, 15, 14, 58, 123456, UTC)
 LINE = 1500
@@ -36,7 +25,7 @@ _FIXED = 640
 """Bytes of a line that are not text: its frame, names, digests."""
 _DIGESTS = Digests(instructions=_HEX, tools=_HEX, messages=_HEX, parameters=_HEX)
 _ASKED = ModelAsked(
-    purpose="turn", n=1, upto=0, bound=Bound(input_tokens=900, output_tokens=900, dollars=0.01), digests=_DIGESTS
+    purpose="turn", n=1, upto=0, bound=CostBound(input_tokens=900, output_tokens=900, dollars=0.01), digests=_DIGESTS
 )
 
 
@@ -47,7 +36,9 @@ def text(source: random.Random, size: int) -> str:
 
 def opening() -> list[Event]:
     """The first line: the run's start and its first ask."""
-    definitions = Definitions(instructions=_HEX, tools={"look": _HEX}, parameters=_HEX, context=_HEX)
+    definitions = Definitions(
+        instructions=_HEX, tools={"look": ToolDefinition(digest=_HEX, effect="reads")}, parameters=_HEX, context=_HEX
+    )
     started = RunStarted(
         run="r",
         agent="agent",

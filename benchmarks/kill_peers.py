@@ -1,4 +1,4 @@
-"""The same kill for refold and two other runners: how often a tool's effect is in the world after the run finished.
+"""The same kill for refold and two other runners: how often a tool's effect happened by the time the run finished.
 
 The tool appends a line to a file. Its process is killed by a real SIGKILL, once after the line is written and before
 the tool returns, once before the line; then a new process carries the run on as each runner's manual says. One line is
@@ -33,8 +33,8 @@ class Arm(NamedTuple):
 ARMS = (
     Arm(("langgraph", "langgraph-checkpoint-sqlite"), 'durability="sync", SqliteSaver', "langgraph_life.py"),
     Arm(("dbos",), "a step of a workflow, SQLite", "dbos_life.py"),
-    Arm(("refold",), "once, with a lookup", "refold_life.py", ("lookup",)),
-    Arm(("refold",), "once, nothing to ask", "refold_life.py", ("once",)),
+    Arm(("refold",), "non_idempotent, with a lookup", "refold_life.py", ("lookup",)),
+    Arm(("refold",), "non_idempotent, without a lookup", "refold_life.py", ("non_idempotent",)),
     Arm(("refold",), "idempotent (declared so)", "refold_life.py", ("idempotent",)),
 )
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import eventlog
 import replay
-from benchmarks import arms, history, told, writers
+from benchmarks import arms, history, table, writers
 from benchmarks.arms import Save, Timed, us
 
 SAVES = 400
@@ -69,7 +69,7 @@ def bare(lines: Sequence[bytes], path: Path, *, ahead: bool) -> Iterator[Save]:
 def made_lines(events: writers.Events) -> list[bytes]:
     """The very lines that refold writes."""
     with tempfile.TemporaryDirectory() as place:
-        with eventlog.create(place, "r", at=datetime.now(UTC), events=[b"{}"]) as log:
+        with eventlog.store(place).create("r", at=datetime.now(UTC), events=[b"{}"]) as log:
             for line in events:
                 log.append(datetime.now(UTC), [replay.encode(event) for event in line])
         return (Path(place) / "r" / "seg-000001.jsonl").read_bytes().splitlines(keepends=True)[2:]
@@ -94,7 +94,7 @@ def python_part(events: writers.Events, count: int) -> float | None:
 
 def main() -> None:
     """Answer."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     count = 5 if short else 11
     events = list(history.saves(SAVES))
     lines = made_lines(events)
@@ -128,7 +128,7 @@ def main() -> None:
         notes.append(f"Python's part of a save (on {MEMORY}, all of it, {len(lines)} saves): {part * 1e6:.1f} µs")
     plot = {"x": list(timed), "series": {"p50": [arms.middle(t.p50) * 1e6 for t in timed.values()]}, "ylabel": "µs"}
     head = ["arm", "p50 µs", "p99 µs", "times the first"]
-    told.tell("limit", "How near is a save to the disk's limit?", head, rows, notes=notes, plot=plot, short=short)
+    table.report("limit", "How near is a save to the disk's limit?", head, rows, notes=notes, plot=plot, short=short)
 
 
 if __name__ == "__main__":

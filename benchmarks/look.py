@@ -1,4 +1,4 @@
-"""What does it cost to look at a run again: its story, its history through today's code, its bytes?
+"""What does it cost to look at a run again: its story, its history through the current code, its bytes?
 
 The run is a real one, made by the loop with a model that costs nothing. What is timed reads the log from the disk and
 needs neither lock nor model: audit, retrace with the agent that made it, and verify, whose reader is deliberately
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import eventlog
 import runner
-from benchmarks import arms, models, told
+from benchmarks import arms, models, table
 
 EVENTS = (1_000, 10_000)
 A_TURN = 4
@@ -41,9 +41,9 @@ def rows_of(events: int, count: int) -> list[list[str]]:
     with arms.room() as path:
         agent = made(path, events)
         ways: dict[str, Callable[[], object]] = {
-            "audit": lambda: runner.audit("r", path),
-            "retrace": lambda: runner.retrace("r", agent, runs=path),
-            "verify": lambda: eventlog.verify(path, "r"),
+            "audit": lambda: runner.review.audit("r", path),
+            "retrace": lambda: runner.review.retrace("r", agent, runs=path),
+            "verify": lambda: eventlog.store(path).verify("r"),
         }
         took: dict[str, list[float]] = {name: [] for name in ways}
         for turn in range(count):
@@ -51,13 +51,13 @@ def rows_of(events: int, count: int) -> list[list[str]]:
                 begun = time.perf_counter()
                 ways[name]()
                 took[name].append(time.perf_counter() - begun)
-        found = sum(len(line.events) for line in eventlog.read(path, "r").lines)
+        found = sum(len(line.events) for line in eventlog.store(path).read("r").lines)
     return [[f"{found:,}", name, f"{arms.middle(t):.2f}", f"{found / arms.middle(t):,.0f}"] for name, t in took.items()]
 
 
 def main() -> None:
     """Answer."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     rows = [row for events in (EVENTS[:1] if short else EVENTS) for row in rows_of(events, 5)]
     head = ["events", "way", "seconds", "events a second"]
     largest = rows[-3:]
@@ -66,7 +66,7 @@ def main() -> None:
         "series": {f"{largest[0][0]} events": [float(row[2]) * 1e3 for row in largest]},
         "ylabel": "ms",
     }
-    told.tell("look", "What does it cost to look at a run again?", head, rows, plot=plot, short=short)
+    table.report("look", "What does it cost to look at a run again?", head, rows, plot=plot, short=short)
 
 
 if __name__ == "__main__":

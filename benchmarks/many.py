@@ -21,7 +21,7 @@ from pathlib import Path
 import eventlog
 import replay
 import runner
-from benchmarks import arms, history, models, told
+from benchmarks import arms, history, models, table
 
 PACE = 2_500
 """Events a second of all runs together, when paced: a turn has four."""
@@ -114,7 +114,7 @@ async def together(runs: int, path: Path, seconds: float, pace: float) -> Seen:
 def alone(runs: int, path: Path, seconds: float) -> float:
     """Events a second when eight threads do nothing but save into so many logs: what the loop around them costs."""
     events = history.encoded(200)
-    logs = [eventlog.create(path, f"r{n}", at=history.AT, events=[b"{}"]) for n in range(runs)]
+    logs = [eventlog.store(path).create(f"r{n}", at=history.AT, events=[b"{}"]) for n in range(runs)]
     counts = [0] * THREADS
     end = time.perf_counter() + seconds
 
@@ -140,7 +140,7 @@ def alone(runs: int, path: Path, seconds: float) -> float:
 
 def main() -> None:
     """Answer, for 1 to 1,000 runs."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     seconds, rounds = (1.5, 1) if short else (6.0, 5)
     rows: list[list[str]] = []
     drawn: dict[str, list[float]] = {"events a second, tight": []}
@@ -168,7 +168,7 @@ def main() -> None:
     head = ["runs", "pace", "events a second", "durable p50 ms", "p99", "loop stalls p50 ms", "p99", "open files"]
     notes = [
         "the whole of refold: decide, fold, the tool's and the model's tasks, encode, save; two events a save",
-        "one run saves in the loop's thread, several in eight threads beside it (runner/_saves.py says why)",
+        "one run saves in the loop's thread, several in eight threads beside it (runner/_engine/save_pool.py says why)",
     ]
     plot = {
         "x": [runs for runs, pace in cases if not pace],
@@ -177,7 +177,7 @@ def main() -> None:
         "ylabel": "events a second",
         "log": True,
     }
-    told.tell("many", "Many runs in one process", head, rows, notes=notes, plot=plot, short=short)
+    table.report("many", "Many runs in one process", head, rows, notes=notes, plot=plot, short=short)
 
 
 if __name__ == "__main__":

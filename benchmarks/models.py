@@ -27,9 +27,9 @@ class Model:
         self.asked = 0
         self.texts = texts(size)
 
-    def bound(self, _request: runner.Request) -> runner.Bound:
+    def bound(self, _request: runner.Request) -> runner.CostBound:
         """A constant."""
-        return runner.Bound(input_tokens=900, output_tokens=900, dollars=0.0)
+        return runner.CostBound(input_tokens=900, output_tokens=900, dollars=0.0)
 
     async def ask(self, _request: runner.Request) -> runner.Reply:
         """The next reply."""
@@ -51,4 +51,4 @@ def texts(size: int, many: int = 16) -> Sequence[str]:
 
 def agent(model: Model, *tools: runner.Tool, **options: object) -> runner.Agent:
     """An agent that asks nobody and never reaches a limit."""
-    return runner.Agent(model=model, tools=tools, limits=runner.Limits(turns=model.turns + 5), **options)  # type: ignore[arg-type] # as Agent takes them
+    return runner.Agent(name="agent", model=model, tools=tools, limits=runner.Limits(turns=model.turns + 5), **options)  # type: ignore[arg-type] # as Agent takes them

@@ -14,13 +14,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from benchmarks import told
+from benchmarks import table
 from benchmarks.arms import ROOT
 
 PAGE = ROOT / "README.md"
 
 
-def table(kept: dict[str, Any]) -> str:
+def markdown(kept: dict[str, Any]) -> str:
     """A result as Markdown, with its question, its machine and its notes."""
     machine = " · ".join(f"{key} {value}" for key, value in kept["machine"].items())
     lines = [kept["head"], ["---"] * len(kept["head"]), *kept["rows"]]
@@ -60,8 +60,8 @@ def main() -> None:
     """Make the page and the plots."""
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "refold"
-    short = told.quick(__doc__)
-    place = told.RESULTS / "quick" if short else told.RESULTS
+    short = table.quick(__doc__)
+    place = table.RESULTS / "quick" if short else table.RESULTS
     text = PAGE.read_text(encoding="utf-8")
     for path in sorted(place.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def main() -> None:
             begin, end = f"<!-- {path.stem} -->", f"<!-- end of {path.stem} -->"
             if begin not in text:
                 sys.exit(f"{PAGE.name} has no place for {path.stem}: write {begin} and {end} where it belongs")
-            made = f"{begin}\n{table(kept)}{end}"
+            made = f"{begin}\n{markdown(kept)}{end}"
             text = text[: text.index(begin)] + made + text[text.index(end) + len(end) :]
     if not short:
         PAGE.write_text(text, encoding="utf-8")

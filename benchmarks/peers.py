@@ -1,10 +1,10 @@
 """The same saves by others, each at a setting that survives a power cut: SQLite, langgraph's checkpoints, dbos's steps.
 
-`make bench-full` runs this with the packages of the group `peers`, pinned, in a venv of their own. What each is held
-to: a row for each save, inserted (SQLite WAL, synchronous FULL); the whole state put in the place of the last (the
-same); langgraph's `SqliteSaver.put` of a checkpoint with the whole conversation (its own default: WAL, and SQLite's
-default FULL); a step of a dbos workflow on SQLite (its own default: a rollback journal, FULL). All of them keep what
-they acknowledged through a power cut; only refold also notices when a disk gave back something else.
+`make bench-full` runs this with the packages of the group `peers`, pinned, in a venv of their own. What each does
+for a save: a row, inserted (SQLite WAL, synchronous FULL); the whole state put in the place of the last (the same);
+langgraph's `SqliteSaver.put` of a checkpoint with the whole conversation (its own default: WAL, and SQLite's default
+FULL); a step of a dbos workflow on SQLite (its own default: a rollback journal, FULL). All of them keep what they
+acknowledged through a power cut; only refold also notices when a disk gave back something else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 import replay
-from benchmarks import append, arms, history, told, writers
+from benchmarks import append, arms, history, table, writers
 from benchmarks.arms import Save, Timed, us
 
 SIZES = {142: (142, 5), 1_000: (100, 5)}
@@ -167,7 +167,7 @@ def row(name: str, timed: Timed, own: Timed, calls: arms.Calls | None, count: in
 
 def main() -> None:
     """Answer, for both sizes."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     packages = ("dbos", "langgraph", "langgraph-checkpoint-sqlite")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     for count, (timed, rounds) in (QUICK if short else SIZES).items():
@@ -188,7 +188,7 @@ def main() -> None:
         }
         head = ["arm", "p50 µs", "p99 µs", "times refold", "flushes a save"]
         question = f"The same {count:,} saves by others"
-        told.tell(f"peers-{count}", question, head, rows, notes=notes, plot=plot, short=short)
+        table.report(f"peers-{count}", question, head, rows, notes=notes, plot=plot, short=short)
 
 
 def counted(name: str, count: int, path: Path) -> None:

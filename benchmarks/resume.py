@@ -1,7 +1,7 @@
 """What does a resume cost: read every line, verify its sum and its place, decode its events, fold them?
 
-Held against `json.loads` of a snapshot of the same history, which verifies nothing. Warm: the files are in memory.
-Cold: the system was told to drop them. With a snapshot of refold's own only the lines behind it are read.
+Compared with `json.loads` of a snapshot of the same history, which verifies nothing. Warm: the files are in memory.
+Cold: the system was asked to drop them. With a snapshot of refold's own only the lines behind it are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import eventlog
 import replay
-from benchmarks import arms, history, told, writers
+from benchmarks import arms, history, table, writers
 
 SIZES = {142: 9, 1_000: 9, 10_000: 7, 50_000: 3}
 """Lines (two events each), and rounds."""
@@ -39,10 +39,10 @@ def written(path: Path, count: int) -> None:
     first = [replay.encode(event) for event in history.opening()]
     lines = history.encoded(count)
     for name in ("r", "s"):
-        with eventlog.create(path, name, at=datetime.now(UTC), events=first, disk=disk) as log:
+        with eventlog.Directory(path, disk=disk).create(name, at=datetime.now(UTC), events=first) as log:
             for line in lines:
                 log.append(history.AT, line)
-    with eventlog.open(path, "s", disk=disk) as log:
+    with eventlog.Directory(path, disk=disk).open("s") as log:
         log.compact(replay.dump(replay.load(log.lines)), replay.FOLD_VERSION)
     (path / "state").write_bytes(writers.dumped([json.loads(event) for line in [first, *lines] for event in line]))
     os.sync()
@@ -50,7 +50,7 @@ def written(path: Path, count: int) -> None:
 
 def from_log(path: Path) -> None:
     """All of it, from the first line."""
-    replay.load(eventlog.read(path, "r").lines)
+    replay.load(eventlog.store(path).read("r").lines)
 
 
 def from_snapshot(path: Path) -> None:
@@ -61,7 +61,7 @@ def from_snapshot(path: Path) -> None:
         found.append(replay.restore(snapshot.state))
         return found[-1] is not None
 
-    reading = eventlog.read(path, "s", accept=accept)
+    reading = eventlog.store(path).read("s", accept=accept)
     assert reading.snapshot is not None
     replay.load(reading.lines, found[-1] or replay.NEW)
 
@@ -104,7 +104,7 @@ def timed(path: Path, rounds: int, *, cold: bool) -> dict[str, list[float]]:
 
 def main() -> None:
     """Answer, for every size."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     rows: list[list[str]] = []
     drawn: dict[str, list[float]] = {name: [] for name in ARMS}
     sizes = QUICK if short else SIZES
@@ -125,7 +125,7 @@ def main() -> None:
     head = ["lines", "files", "arm", "ms", "events a second", "times json.loads"]
     notes = ["two events a line, 1.5 KB a line; the collector of garbage is on"]
     plot = {"x": list(sizes), "series": drawn, "xlabel": "lines", "ylabel": "ms, warm", "log": True}
-    told.tell("resume", "What does a resume cost?", head, rows, notes=notes, plot=plot, short=short)
+    table.report("resume", "What does a resume cost?", head, rows, notes=notes, plot=plot, short=short)
 
 
 if __name__ == "__main__":

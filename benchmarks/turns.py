@@ -14,7 +14,9 @@ from typing import Self
 
 import replay
 import runner
-from benchmarks import arms, models, told
+from benchmarks import arms, models, table
+from replay.events import ModelAsked
+from replay.values import Effect
 
 CALLS = (1, 4, 16)
 
@@ -47,7 +49,7 @@ class Flushes:
         return counted
 
 
-def turn(calls: int, effect: replay.Effect, turns: int) -> tuple[float, list[float]]:
+def turn(calls: int, effect: Effect, turns: int) -> tuple[float, list[float]]:
     """Flushes a turn (zeros laid ahead not counted in), and the seconds of each turn."""
     results = models.texts(300)
     ends: list[float] = []
@@ -59,7 +61,7 @@ def turn(calls: int, effect: replay.Effect, turns: int) -> tuple[float, list[flo
         return results[0]
 
     def watch(_state: replay.State, events: Sequence[replay.Event]) -> None:
-        if any(isinstance(event, replay.ModelAsked) for event in events):
+        if any(isinstance(event, ModelAsked) for event in events):
             ends.append(time.perf_counter())
             counts.append(flushes.count)
 
@@ -71,10 +73,10 @@ def turn(calls: int, effect: replay.Effect, turns: int) -> tuple[float, list[flo
 
 def main() -> None:
     """Answer."""
-    short = told.quick(__doc__)
+    short = table.quick(__doc__)
     turns, rounds = (20, 3) if short else (60, 5)
     rows = []
-    effects: tuple[replay.Effect, ...] = ("reads", "once")
+    effects: tuple[Effect, ...] = ("reads", "non_idempotent")
     found: dict[tuple[int, str], list[tuple[float, list[float]]]] = {}
     for _ in range(rounds):
         for calls in CALLS:
@@ -85,14 +87,14 @@ def main() -> None:
         middle = arms.middle([arms.middle(seconds) for _, seconds in taken])
         rows.append([str(calls), name, f"{flushes:g}", f"{middle * 1000:.2f}", f"{middle / flushes * 1e6:,.0f}"])
     head = ["calls", "effect", "flushes a turn", "ms a turn", "µs a flush"]
-    notes = ["one flush more for every 64 KiB of zeros that are laid ahead, with which no turn here is charged"]
+    notes = ["one flush more for every 64 KiB of zeros that are laid ahead, which is not counted in here"]
     plot = {
         "x": list(CALLS),
         "series": {effect: [float(row[3]) for row in rows if row[1] == effect] for effect in effects},
         "xlabel": "calls a turn",
         "ylabel": "ms a turn",
     }
-    told.tell("turns", "What does a turn cost?", head, rows, notes=notes, plot=plot, short=short)
+    table.report("turns", "What does a turn cost?", head, rows, notes=notes, plot=plot, short=short)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ Events = Sequence[Sequence[replay.Event]]
 def append(events: Events, path: Path) -> Iterator[Save]:
     """refold: encode the events, save them as one line."""
     first = [replay.encode(event) for event in history.opening()]
-    with eventlog.create(path, "r", at=datetime.now(UTC), events=first) as log:
+    with eventlog.store(path).create("r", at=datetime.now(UTC), events=first) as log:
 
         def save(number: int) -> None:
             log.append(datetime.now(UTC), [replay.encode(event) for event in events[number]])

@@ -9,11 +9,10 @@ elsewhere).
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import functools
 import os
 import stat
-import struct
 import sys
 import time
 from datetime import UTC, datetime
@@ -22,13 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 import portalocker
 
+from eventlog._disk_look import links_and_size
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 if sys.platform == "win32":
     raise ImportError("the event log needs flock and synced directories: use Linux, macOS, or WSL on Windows")
-if sys.platform == "darwin":
-    import fcntl
+import fcntl
+
 if sys.platform != "linux":
     import subprocess
 
@@ -39,13 +40,7 @@ NO_WRITING: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 SECTOR: Final = 512
 """Bytes that a disk writes whole or not at all."""
 _CANNOT_SYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS})
-_AT_EMPTY_PATH: Final = 0x1000
-_STATX_NLINK: Final = 0x4
-_STATX_SIZE: Final = 0x200
-_STATX_ROOM: Final = 256
-_NLINK: Final = struct.Struct("=I")
-_SIZE: Final = struct.Struct("=Q")
-"""Where statx puts them does not depend on the processor: bytes 16 and 40."""
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
 
@@ -57,10 +52,13 @@ class NotAFile(OSError):
 class Disk:
     """The system's files, locks, clock and randomness, in verbs. Every verb raises `OSError` unless it says otherwise.
 
-    An interrupted system call is tried again by Python itself (PEP 475).
+    An interrupted system call is tried again by Python itself (PEP 475). `within` is an open directory, by descriptor:
+    of the path only the name counts then, so that nobody can swap what is above it for a link.
     """
 
-    def open(self, path: Path, *, write: bool = False, create: bool = False, new: bool = False) -> int:
+    def open(
+        self, path: Path, *, write: bool = False, create: bool = False, new: bool = False, within: int | None = None
+    ) -> int:
         """Open a regular file without following a link or waiting for a FIFO.
 
         `create` makes it when it is missing, `new` insists that it was; one made here is 0600 whatever the umask.
@@ -69,20 +67,24 @@ class Disk:
         flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         if create or new:
             try:
-                return _made(path, flags)
+                return _made(path, flags, within)
             except FileExistsError:
                 if new:
                     raise
         try:
-            fd = os.open(path, flags)
+            fd = os.open(_name(path, within), flags, dir_fd=within)
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.EISDIR, errno.ENXIO}:
                 raise NotAFile(error.errno, "not a regular file", str(path)) from error
             raise
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise NotAFile(errno.EINVAL, "not a regular file", str(path))
+        with _closed_on_error(fd):
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise NotAFile(errno.EINVAL, "not a regular file", str(path))
         return fd
+
+    def open_dir(self, path: Path, *, within: int | None = None, follow: bool = False) -> int:
+        """Open a directory, through a link only if told to `follow`: for a lock on it, or to work within it."""
+        return os.open(_name(path, within), _DIRECTORY | (0 if follow else os.O_NOFOLLOW), dir_fd=within)
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:
         """Read up to `size` bytes at `offset`; fewer only at the end of the file or when the system chooses."""
@@ -90,21 +92,28 @@ class Disk:
 
     def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> None:
         """Write all of `data` at `offset`; a short write is completed, an impossible count is an error."""
-        written = self.write_some(fd, data, offset)
-        if written == len(data):
-            return
-        rest = memoryview(data)
-        while True:
-            if not 0 < written <= len(rest):
-                raise OSError(errno.EIO, f"a write of {len(rest)} bytes said it wrote {written}")
-            rest, offset = rest[written:], offset + written
-            if not rest:
-                return
-            written = self.write_some(fd, rest, offset)
+        while (written := self.write_some(fd, data, offset)) != len(data):
+            if not 0 < written < len(data):
+                raise OSError(errno.EIO, f"a write of {len(data)} bytes said it wrote {written}")
+            data, offset = memoryview(data)[written:], offset + written
 
     def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
         """Make one system call of `pwrite`, and say how much it took."""
         return os.pwrite(fd, data, offset)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """Add bytes to the end of a regular file in one write, 0600 and made if it is missing. Others may do the same.
+
+        Raises `NotAFile`.
+        """
+        fd = self.open(path, write=True, create=True)
+        try:
+            if os.fstat(fd).st_nlink != 1:
+                raise NotAFile(errno.EMLINK, "another file's name, too", str(path))
+            fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
+            os.write(fd, data)
+        finally:
+            os.close(fd)
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut or extend the file to `size` bytes."""
@@ -123,7 +132,7 @@ class Disk:
 
     def sync_dir(self, path: Path) -> bool:
         """Make the names in a directory durable; False when this file system refuses to sync directories."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(path, _DIRECTORY)
         try:
             _flush(fd)
         except OSError as error:
@@ -134,38 +143,46 @@ class Disk:
             os.close(fd)
         return True
 
-    def rename(self, source: Path, target: Path) -> None:
+    def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
         """Give `source` the name `target`, replacing what has it, in one step."""
-        source.replace(target)
+        os.replace(_name(source, within), _name(target, within), src_dir_fd=within, dst_dir_fd=within)
 
-    def unlink(self, path: Path) -> None:
+    def link(self, source: Path, target: Path) -> None:
+        """Give the file `source` one more name. Raises `FileExistsError` when something has it."""
+        os.link(source, target, follow_symlinks=False)
+
+    def unlink(self, path: Path, *, within: int | None = None) -> None:
         """Remove a name."""
-        path.unlink()
+        os.unlink(_name(path, within), dir_fd=within)
 
-    def mkdir(self, path: Path) -> None:
+    def rmdir(self, path: Path) -> None:
+        """Remove a directory that is empty."""
+        os.rmdir(path)
+
+    def mkdir(self, path: Path, *, within: int | None = None) -> None:
         """Make one directory, 0700 whatever the umask."""
-        path.mkdir(_DIRECTORY_MODE)
-        path.chmod(_DIRECTORY_MODE)
+        os.mkdir(_name(path, within), _DIRECTORY_MODE, dir_fd=within)
+        fd = Disk.open_dir(self, path, within=within)
+        try:
+            os.fchmod(fd, _DIRECTORY_MODE)
+        finally:
+            os.close(fd)
 
-    def chmod(self, path: Path, mode: int) -> None:
-        """Set who may do what with a file or directory that is not the log's own."""
-        path.chmod(mode)
+    def fchmod(self, fd: int, mode: int) -> None:
+        """Set who may do what with an open file or directory that is not the log's own."""
+        os.fchmod(fd, mode)
 
-    def stat(self, path: Path | str) -> os.stat_result:
+    def stat(self, path: Path | str, *, within: int | None = None) -> os.stat_result:
         """Look at what has a name, a link itself included."""
-        return os.lstat(path)
+        return os.lstat(path if within is None else Path(path).name, dir_fd=within)
 
     def fstat(self, fd: int) -> os.stat_result:
         """Look at an open file."""
         return os.fstat(fd)
 
-    def shape(self, fd: int) -> tuple[int, int]:
-        """Give an open file's count of names and its size in bytes, and have the system look at nothing else.
-
-        For a look before every write: since Linux 6.13 the first write after somebody was told a file's times must
-        give it new ones, and the flush that follows takes half as long again (multigrain timestamps).
-        """
-        return _shape(fd)
+    def links_and_size(self, fd: int) -> tuple[int, int]:
+        """Give an open file's count of names and its size in bytes, and have the system look at nothing else."""
+        return links_and_size(fd)
 
     def is_link(self, path: Path) -> bool:
         """Tell whether a name is a symbolic link. Never raises."""
@@ -194,6 +211,10 @@ class Disk:
             raise OSError(errno.ENOLCK, f"the file system refuses to lock: {error}") from error
         return True
 
+    def unlock(self, fd: int) -> None:
+        """Give the kernel's lock back, for every process that has a copy of this descriptor."""
+        portalocker.unlock(fd)
+
     def mounts(self) -> str:
         """Give the system's table of mounts as text: mountinfo on Linux, mount(8)'s output elsewhere."""
         if sys.platform == "linux":
@@ -201,9 +222,17 @@ class Disk:
         else:  # noqa: RET505 - the type checker skips a branch for another platform, not what follows one
             return subprocess.run(["/sbin/mount"], capture_output=True, check=False, text=True).stdout
 
+    def absolute(self, path: Path) -> Path:
+        """Give a path that does not depend on the working directory any more."""
+        return path.absolute()
+
     def real(self, path: Path) -> str:
         """Give the absolute path without links; what does not exist yet is taken as it stands."""
         return os.path.realpath(path)
+
+    def uid(self) -> int:
+        """Give the user that this process acts as."""
+        return os.geteuid()
 
     def pid(self) -> int:
         """Give this process's id."""
@@ -216,11 +245,10 @@ class Disk:
     def alive(self, pid: int) -> bool:
         """Tell whether a process of this machine has that id now. Only for naming a holder, never for deciding."""
         try:
-            os.kill(pid, 0)
+            with contextlib.suppress(PermissionError, OverflowError):
+                os.kill(pid, 0)
         except ProcessLookupError:
             return False
-        except (OSError, OverflowError):
-            return True
         return True
 
     def now(self) -> datetime:
@@ -236,40 +264,24 @@ class Disk:
         return os.urandom(size).hex()
 
 
-def _made(path: Path, flags: int) -> int:
-    fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, _FILE_MODE)
-    os.fchmod(fd, _FILE_MODE)
+def _name(path: Path, within: int | None) -> Path | str:
+    return path if within is None else path.name
+
+
+def _made(path: Path, flags: int, within: int | None) -> int:
+    fd = os.open(_name(path, within), flags | os.O_CREAT | os.O_EXCL, _FILE_MODE, dir_fd=within)
+    with _closed_on_error(fd):
+        os.fchmod(fd, _FILE_MODE)
     return fd
 
 
-@functools.cache
-def _statx() -> Callable[[int], tuple[int, int] | None] | None:
-    """The look at an open file that tells only what it is asked for; None where the system has none."""
-    if sys.platform != "linux":
-        return None
-    import ctypes  # noqa: PLC0415 - only a writer needs it, and every import of the package would wait for it
-
-    call = getattr(ctypes.CDLL(None), "statx", None)
-    if call is None:
-        return None
-    room = ctypes.c_char * _STATX_ROOM
-
-    def look(fd: int) -> tuple[int, int] | None:
-        found = room()
-        if call(fd, b"", _AT_EMPTY_PATH, _STATX_NLINK | _STATX_SIZE, found) != 0:
-            return None
-        return _NLINK.unpack_from(found, 16)[0], _SIZE.unpack_from(found, 40)[0]
-
-    return look
-
-
-def _shape(fd: int) -> tuple[int, int]:
-    look = _statx()
-    shape = look(fd) if look is not None else None
-    if shape is None:  # an older kernel; and where it was an error, this says which
-        told = os.fstat(fd)
-        shape = told.st_nlink, told.st_size
-    return shape
+@contextlib.contextmanager
+def _closed_on_error(fd: int) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:  # whatever ends this, nobody else knows the descriptor
+        os.close(fd)
+        raise
 
 
 def _flush(fd: int) -> None:

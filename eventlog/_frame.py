@@ -6,8 +6,8 @@ cannot hide in a field that a lenient reader would skip. The sum is the last fie
 therefore one mechanism serves torn writes, corruption and audit. It does not stop someone who rewrites the whole log:
 that shows only to a person who kept a later `sum` elsewhere.
 
-An ordinary line is decoded in one pass and then held against what the writer would have written of the same values,
-byte by byte at its beginning and by the count of bytes behind it. Whatever does not fit exactly goes through the strict
+An ordinary line is decoded in one pass and then compared with what the writer would have written of the same values,
+byte by byte at its beginning and by the count of bytes after it. Whatever does not fit exactly goes through the strict
 pattern, which also says what is wrong.
 
 What the writer checks beyond its own reader: an event is one JSON object without a raw newline, it decodes (a lone
@@ -18,19 +18,19 @@ that a reader with less stack left would fail.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from eventlog._line import Header, Line
+from eventlog._line import FORMAT, Header, Line
 from eventlog.errors import NotStorable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FORMAT: Final = 1
 MAX_LINE: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 128
 NO_SUM: Final = "0" * 32
@@ -48,16 +48,18 @@ _HEADER = msgspec.json.Decoder(Header)
 _ANY = msgspec.json.Decoder()
 _TIME = msgspec.json.Encoder()
 _TIME_SIZE = len('"2026-11-29T15:14:58.123456Z"')
-_OPEN_BRACE = ord("{")
+_OPEN_BRACE, _CLOSE_BRACE = b"{}"
 _MOST_SEQ: Final = 10**18
 _MOST_LIFE: Final = 10**9
 _SUM = re.compile("[0-9a-f]{32}")
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{[]}"))
 _SHA256 = hashlib.sha256()
 """Copied for each sum: finding the algorithm anew takes as long as a short line's sum."""
 
 
 class _Version(msgspec.Struct):
-    format: int
+    format: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 _VERSION = msgspec.json.Decoder(_Version)
@@ -113,36 +115,48 @@ def parse(data: bytes) -> Line:
         raise Bad(f"a line is longer than {MAX_LINE} bytes")
     given = digest(data[:-_TAIL])
     if not data.endswith(_end(given)):
-        raise Bad("a whole line has a wrong sum" if data[-_TAIL : 8 - _TAIL] == b',"sum":"' else "a line has no sum")
-    return _plain(data) or _content(data, given)
+        raise Bad(_why(data))
+    line = _plain(data) or _content(data, given)
+    if _is_deep(data, MAX_DEPTH + (2 if line.header is None else 1)):
+        raise Bad(f"a line is nested deeper than {MAX_DEPTH}")
+    return line
 
 
-def checked(run: str, data: bytes, events: Sequence[bytes]) -> Line:
-    """Read a built line back with the reader's own parser and compare; raise `NotStorable` unless it is the same.
+def compose(run: str, seq: int, life: int, at: datetime, prev: str, events: Sequence[bytes]) -> tuple[bytes, Line]:
+    """Make one line of events to be saved, and what a reader reads of it. `at` is UTC. Raises `NotStorable`.
 
-    Called before anything is written: what cannot be read back must not be acknowledged (hazard 14).
+    Each event is decoded strictly, by itself, before anything is written: what cannot be read back must not be
+    acknowledged. One that is exactly one JSON object cannot reach into the frame, and the frame is written here.
     """
-    if len(data) > MAX_LINE:
-        raise NotStorable(run, f"it has {len(data)} bytes, the limit is {MAX_LINE}")
-    if data.find(b"\n") != len(data) - 1:
+    content = b",".join(events)
+    if content.find(b"\n") >= 0:
         raise NotStorable(run, "an event holds a raw newline")
-    is_shallow = _openers(data) <= MAX_DEPTH
     for event in events:
         try:
             value = _ANY.decode(event)
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        except RecursionError as error:  # how deep a value must be for this differs between versions of Python
+            raise NotStorable(run, f"an event is nested deeper than {MAX_DEPTH}, or than the stack allows") from error
+        except (msgspec.DecodeError, ValueError) as error:
             raise NotStorable(run, f"an event is not JSON that can be read back: {error}") from error
-        if not isinstance(value, dict):
-            raise NotStorable(run, "an event is not an object")
-        if not (is_shallow or _is_shallow(value)):
-            raise NotStorable(run, f"an event is nested deeper than {MAX_DEPTH}")
-    try:
-        line = _plain(data) or _content(data, data[8 - _TAIL : -3].decode())
-    except Bad as error:
-        raise NotStorable(run, str(error)) from error
-    if [bytes(event) for event in line.events] != list(events):
-        raise NotStorable(run, "its events read back differently")
-    return line
+        if type(value) is not dict or event[0] != _OPEN_BRACE or event[-1] != _CLOSE_BRACE:
+            raise NotStorable(run, "an event is not an object, or stands between spaces")
+    if _is_deep(content, MAX_DEPTH):
+        raise NotStorable(run, f"an event is nested deeper than {MAX_DEPTH}")
+    text = b'%b"events":[%b]' % (_begin(seq, life, at, prev), content)
+    total = digest(text)
+    data = text + _end(total)
+    if len(data) > MAX_LINE:
+        raise NotStorable(run, f"it has {len(data)} bytes, the limit is {MAX_LINE}")
+    return data, Line(seq, life, at, prev, [msgspec.Raw(event) for event in events], total)
+
+
+def _why(data: bytes) -> str:
+    """Say why a line has not the sum that it should have."""
+    if data.endswith(b"\r\n"):
+        return "a line ends in CR LF: another program changed the line ends; copy the files as binary"
+    if data.startswith(b"\xef\xbb\xbf"):
+        return "a line begins with a byte order mark: an editor has saved the file"
+    return "a whole line has a wrong sum" if data[-_TAIL : 8 - _TAIL] == b',"sum":"' else "a line has no sum"
 
 
 def _begin(seq: int, life: int, at: datetime, prev: str) -> bytes:
@@ -210,25 +224,31 @@ def _content(data: bytes, given: str) -> Line:
 
 
 def _header(body: memoryview) -> Header:
+    json.loads(bytes(body), object_pairs_hook=_each_once, parse_int=str)
     version = _VERSION.decode(body).format
     if version != FORMAT:
         raise Newer(version)
     return _HEADER.decode(body)
 
 
-def _openers(data: bytes) -> int:
-    """Count the brackets that may open a level: nothing is nested deeper. Replacing them is the fastest count."""
-    return 2 * len(data) - len(data.replace(b"{", b"")) - len(data.replace(b"[", b""))
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Refuse a key that is given twice: which one counts would depend on who reads."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Bad("a header names a field twice")
+    return found
 
 
-def _is_shallow(value: dict[str, object]) -> bool:
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[object] = []
-        for outer in level:
-            values = outer.values() if type(outer) is dict else outer
-            inner += [item for item in values if type(item) is dict or type(item) is list]  # type: ignore[attr-defined] # a list
-        if not inner:
+def _is_deep(data: bytes, most: int) -> bool:
+    """Tell whether JSON is nested deeper than `most`: how deep a library can read it differs between Pythons.
+
+    Replacing the brackets is the fastest way to count them, and few have so many.
+    """
+    if 2 * len(data) - len(data.replace(b"{", b"")) - len(data.replace(b"[", b"")) <= most:
+        return False
+    level = 0
+    for bracket in _TEXT.sub(b"", data).translate(None, _NO_BRACKETS):
+        level += 1 if bracket in b"{[" else -1
+        if level > most:
             return True
-        level = inner
     return False

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from eventlog._atomic_write import write_atomically
 from eventlog._disk import NotAFile
 from eventlog._frame import NO_SUM, digest
 from eventlog._names import HEAD
-from eventlog._whole import put
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from eventlog._disk import Disk
+    from eventlog._files import Files
+    from eventlog._lock import Lock
 
 SIZE: Final = 256
 _SHAPE = re.compile(
@@ -35,7 +37,7 @@ _SHAPE = re.compile(
 class Head(msgspec.Struct, frozen=True):
     """The claim: line `seq` with `sum` was acknowledged and ends at byte `offset` of `segment`. -1 claims nothing.
 
-    `closed` says that it was the last line, with no byte behind it.
+    `closed` says that it was the last line, with no byte after it.
     """
 
     seq: int
@@ -65,23 +67,19 @@ def decode(data: bytes) -> Head | None:
     return Head(int(match[3]), match[5].decode(), int(match[2]), int(match[4]), closed=match[1] == b"closed")
 
 
-def read(disk: Disk, directory: Path) -> Head | None:
+def read(files: Files) -> Head | None:
     """Read a run's head; None when it is missing or unreadable."""
     try:
-        fd = disk.open(directory / HEAD)
+        return decode(files.content(HEAD, SIZE))
     except (FileNotFoundError, NotAFile):
         return None
-    try:
-        return decode(disk.pread(fd, SIZE + 1, 0))
-    finally:
-        disk.close(fd)
 
 
 class Witness:
     """The head of a log open for writing."""
 
     def __init__(self, disk: Disk, fd: int) -> None:
-        """Keep an open head file. Made by `renewed`."""
+        """Keep an open head file. Made by `write_head`."""
         self._disk, self._fd = disk, fd
 
     def claim(self, head: Head) -> None:
@@ -99,9 +97,9 @@ class Witness:
             self._disk.close(fd)
 
 
-def renewed(disk: Disk, directory: Path, head: Head) -> Witness:
-    """Write the head afresh, synced and renamed; the caller syncs the directory.
+def write_head(disk: Disk, directory: Path, head: Head, lock: Lock) -> Witness:
+    """Write the head anew, synced and renamed; the caller syncs the directory.
 
     Afresh, because a writer that lost its lock may still have the old file open: its claims must reach no name.
     """
-    return Witness(disk, put(disk, directory, HEAD, [encode(head)]))
+    return Witness(disk, write_atomically(disk, directory, HEAD, [encode(head)], lock.check))

@@ -7,9 +7,12 @@ is kept whole. Extra fields of a header are ignored when read and kept on disk, 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+FORMAT: Final = 2
+"""The format that this edition writes and reads; a header names it."""
 
 
 class Storage(msgspec.Struct, frozen=True):
@@ -31,7 +34,7 @@ class Parent(msgspec.Struct, frozen=True):
 class Gap(msgspec.Struct, frozen=True):
     """Where a salvaged log is not whole: lines of the damaged one between `after` and `before` are missing, and why.
 
-    Both are `seq` there; `after` is -1 when its first line is missing, `before` None when no line was taken behind.
+    Both are `seq` there; `after` is -1 when its first line is missing, `before` None when no line was taken after.
     """
 
     after: int
@@ -48,7 +51,10 @@ class Salvaged(msgspec.Struct, frozen=True):
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What the first line of every segment says. `nonce` is the run's own: the same in each segment, not in a fork."""
+    """What the first line of every segment says. `nonce` is the run's own: the same in each segment, not in a fork.
+
+    `snapshot` is the digest of the state that was made of all lines before, where a segment was begun for a snapshot.
+    """
 
     format: int
     run: str
@@ -57,6 +63,7 @@ class Header(msgspec.Struct, frozen=True):
     storage: Storage
     parent: Parent | None = None
     salvaged: Salvaged | None = None
+    snapshot: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):

@@ -1,10 +1,15 @@
-"""The lock: one process per run (spec 13), decided by the kernel alone.
+"""The lock: one process per run, decided by the kernel alone.
 
 The lock is a `flock` on the file `lock` in the run's directory, taken before anything is read. The kernel drops it
 when the process dies by any means, so no pid, no age and no content of the file ever decides anything: the holder
 written into it only answers "who?". A lock file can be deleted or replaced while it is held; then a second process
-could hold another file of the same name, so the holder compares the file behind the name before every save
+could hold another file of the same name, so the holder looks at what has the name before every save
 (`LockLost`).
+
+A forked child inherits descriptors, and would keep the lock when its parent has closed the run or died. So its copies
+are closed in the child, and a release unlocks before it closes. But a child may still act for the run, in the body of a
+tool. Therefore the holder also has a shared lock on the run's directory, which a forked child keeps until it ends, and
+which blocks nobody. An opener that finds it held by others says so (`lease_lost`): what was in doubt may still happen.
 
 Someone who only asks whether the run is held takes a shared lock for an instant. An opener that meets one can tell it
 from a writer (a shared lock is still to be had) and tries again; a writer it meets is refused at once.
@@ -14,14 +19,18 @@ from __future__ import annotations
 
 import contextlib
 from datetime import datetime
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventlog._disk import DISK, Disk
-from eventlog._names import LOCK, check_id
+from eventlog._in_child import not_for_children
+from eventlog._names import LOCK
 from eventlog.errors import DiskFailed, LockLost, RunLocked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eventlog._disk import Disk
 
 _RECORD: Final = 512
 _TRIES: Final = 100
@@ -40,12 +49,20 @@ class Holder(msgspec.Struct, frozen=True):
 class Lock:
     """A run's lock, held until `release` or the end of the process. Made by `take`."""
 
-    def __init__(self, disk: Disk, path: Path, run: str, fd: int) -> None:
-        """Keep an open, locked file."""
+    def __init__(self, disk: Disk, path: Path, run: str, fd: int, family: int) -> None:
+        """Keep an open, locked file, and its directory: children inherit the shared lock on that one."""
         self._disk, self._path, self._run, self._fd = disk, str(path), run, fd
         found = disk.fstat(fd)
         self._file = (found.st_dev, found.st_ino)
         self._before, self._size = disk.pread(fd, _RECORD, 0), found.st_size
+        self._pid, self._family = disk.pid(), family
+        self.lease_lost = False
+        not_for_children(self)
+
+    def share(self) -> None:
+        """Take the shared lock that forked children inherit, and see whether children of an earlier holder have it."""
+        self.lease_lost = not self._disk.try_lock(self._family)
+        self._disk.try_lock(self._family, shared=True)
 
     def sign(self) -> None:
         """Write who holds the run into the file."""
@@ -63,52 +80,78 @@ class Lock:
         self._disk.truncate(self._fd, 0)
 
     def check(self) -> None:
-        """Raise `LockLost` unless the file behind the name is still the one that is locked."""
-        if not self.is_named():
-            raise LockLost(self._run)
-
-    def is_named(self) -> bool:
-        """Tell whether the name still stands for the locked file."""
+        """Raise `LockLost` unless the locked file still has its name."""
         try:
             found = self._disk.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        return (found.st_dev, found.st_ino) == self._file
+            raise LockLost(self._run) from None
+        if found.st_ino != self._file[1] or found.st_dev != self._file[0]:
+            raise LockLost(self._run)
 
     def release(self) -> None:
-        """Let go by closing the file. A forked child closes its own copy, and the parent still holds the lock."""
+        """Give the lock back. A forked child only closes its own copy, and the parent still holds the lock."""
+        if self._fd >= 0 and self._disk.pid() == self._pid:
+            with contextlib.suppress(OSError):  # closing it gives it back too, unless a child has a copy
+                self._disk.unlock(self._fd)
+        try:
+            self.close_copies()
+        finally:
+            if self._family >= 0:
+                family, self._family = self._family, -1
+                self._disk.close(family)
+
+    def close_copies(self) -> None:
+        """Close the lock file alone: what is open on the directory stays, for as long as this process may act."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             self._disk.close(fd)
 
 
-def take(disk: Disk, directory: Path, run: str) -> Lock:
-    """Lock a run at once, or raise `RunLocked` naming the holder."""
-    for _ in range(_TRIES):
-        with contextlib.ExitStack() as undo:
-            fd = disk.open(directory / LOCK, write=True, create=True)
-            undo.callback(disk.close, fd)
-            if disk.try_lock(fd):
-                lock = Lock(disk, directory / LOCK, run, fd)
-                if (
-                    lock.is_named()
-                ):  # it may have been replaced between opening and locking: the one with the name counts
-                    lock.sign()
-                    undo.pop_all()
-                    return lock
-            elif not disk.try_lock(fd, shared=True):
-                raise _refused(run, _named(disk, fd))
-        disk.pause(_MOMENT)
-    raise _refused(run, None)
+def take(disk: Disk, directory: Path, run: str, family: int) -> Lock:
+    """Lock a run at once, or raise `RunLocked` naming the holder. Takes over `family`, the run's open directory."""
+    with contextlib.ExitStack() as undo:
+        undo.callback(disk.close, family)
+        for _ in range(_TRIES):
+            lock = _tried(disk, directory, run, family)
+            if lock is not None:
+                undo.pop_all()
+                return lock
+            disk.pause(_MOMENT)
+        raise _refused(run, None)
 
 
-def lock_holder(runs: str | Path, run: str, *, disk: Disk = DISK) -> Holder | None:
-    """Say who holds a run for writing, or None when nobody does. Writes nothing; works in a read-only directory.
+def _tried(disk: Disk, directory: Path, run: str, family: int) -> Lock | None:
+    """Lock a run; None when somebody else asked for the lock meanwhile, or the file was replaced.
 
-    When it is held by a process that left no readable name, the answer has pid 0. Raises `BadRunId`, and `DiskFailed`
-    when the lock file cannot be read.
+    A lock file with a second name is another file too, or a backup's, and its bytes are not ours to change: it loses
+    the name of the lock. It is locked for that, so that whoever holds it is met.
     """
-    path = Path(runs) / check_id(run) / LOCK
+    with contextlib.ExitStack() as undo:
+        fd = disk.open(directory / LOCK, write=True, create=True, within=family)
+        undo.callback(disk.close, fd)
+        if not disk.try_lock(fd):
+            if disk.try_lock(fd, shared=True):
+                return None
+            raise _refused(run, _named(disk, fd))
+        if disk.links_and_size(fd)[0] > 1:
+            disk.unlink(directory / LOCK, within=family)
+            return None
+        lock = Lock(disk, directory / LOCK, run, fd, family)
+        undo.pop_all()
+        undo.callback(lock.close_copies)
+        # It may have been replaced between opening and locking: the one with the name counts.
+        with contextlib.suppress(LockLost):
+            lock.check()
+            lock.sign()
+            lock.share()
+            undo.pop_all()
+            return lock
+    return None
+
+
+def holder(disk: Disk, directory: Path) -> Holder | None:
+    """Say who holds a run for writing, or None when nobody does. Raises `DiskFailed` for an unreadable lock file."""
+    path = directory / LOCK
     try:
         fd = disk.open(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -128,8 +171,7 @@ def _refused(run: str, holder: Holder | None) -> RunLocked:
 
 
 def _named(disk: Disk, fd: int) -> Holder | None:
-    """Read the holder's name, waiting a moment for a holder that has the lock but has not signed yet."""
-    holder = None
+    """Read the holder's name, waiting a moment for one that has not signed yet. A process that is gone is not named."""
     for _ in range(_ASK_AGAIN):
         try:
             holder = msgspec.json.decode(disk.pread(fd, _RECORD, 0).strip(b" \n\0"), type=Holder)
@@ -138,4 +180,4 @@ def _named(disk: Disk, fd: int) -> Holder | None:
         if holder is not None and (holder.host != disk.host() or disk.alive(holder.pid)):
             return holder
         disk.pause(_MOMENT)
-    return holder
+    return None

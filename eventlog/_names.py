@@ -2,7 +2,7 @@
 
 A run id becomes a directory's name and a part of every idempotency key, so two ids must never mean one directory on
 any file system: lower-case ASCII only (no `A` beside `a`, no composed beside decomposed accents), no path separators,
-no names that a system keeps for devices. It is checked before the file system is touched (hazard 28).
+no names that a system keeps for devices. It is checked before the file system is touched.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import re
 
 from eventlog.errors import BadRunId
 
+COPY = "copy"
 HEAD = "head"
+INBOX = "inbox"
 LOCK = "lock"
+STATUS = "status"
 TEMPORARY = ".tmp-"
 MAX_RUN_ID = 128
 MAX_SEGMENT = 999_999
 
 _RUN = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_SEGMENT = re.compile(r"seg-([0-9]{6})\.jsonl")
+_SEGMENT = re.compile(r"seg-(?!000000)([0-9]{6})\.jsonl")
 _SNAPSHOT = re.compile(r"snap-(0|[1-9][0-9]{0,17})\.json")
-_TORN = re.compile(r"torn-[0-9]{6}-[0-9a-f]{64}")
+_TORN = re.compile(r"torn-([0-9]{6})-([0-9a-f]{64})")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))],
 )
@@ -81,9 +84,16 @@ def makes_a_run(name: str) -> bool:
 
 def is_ours(name: str) -> bool:
     """Tell whether a file of this name belongs in a run's directory."""
-    return makes_a_run(name) or name == LOCK or name.startswith(TEMPORARY) or bool(_TORN.fullmatch(name))
+    known = name in {COPY, INBOX, LOCK, STATUS} or name.startswith(TEMPORARY)
+    return known or makes_a_run(name) or bool(_TORN.fullmatch(name))
 
 
 def torn_name(segment: int, digest: str) -> str:
     """Name the evidence file of bytes cut from `segment`, by the SHA-256 of those bytes in hex."""
     return f"torn-{segment:06d}-{digest}"
+
+
+def torn_parts(name: str) -> tuple[int, str] | None:
+    """Give the segment and the digest that an evidence file's name names; None when the name is no such file's."""
+    match = _TORN.fullmatch(name)
+    return (int(match[1]), match[2]) if match else None

@@ -1,8 +1,8 @@
 """Salvage: what is good of a damaged log, copied into a new run; the damaged one is not touched.
 
-Good is what follows the chain from the first line on, and behind damage every line whose own sum is right and that is
+Good is what follows the chain from the first line on, and after damage every line whose own sum is right and that is
 later than the ones before it. Where one line does not follow the one before, something is missing: a *gap*, which the
-new run's header names for good. Whether lines behind a gap still mean anything is the caller's to say (`follows`),
+new run's header names for good. Whether lines after a gap still mean anything is the caller's to say (`follows`),
 because a log knows no meaning; the copy ends at the first one that does not.
 
 The lines are framed anew: the new run has its own nonce, its own numbers and its own chain, so nothing of it can be
@@ -11,69 +11,51 @@ mistaken for the damaged one. Their events, times and the order of their lives s
 
 from __future__ import annotations
 
-from itertools import pairwise
-from pathlib import Path
+import contextlib
 from typing import TYPE_CHECKING
 
-from eventlog._create import founded
-from eventlog._disk import DISK, Disk, NotAFile
-from eventlog._frame import FORMAT, NO_SUM, build, checked, parse
-from eventlog._line import Gap, Header, Line, Parent, Salvaged, Storage
+from eventlog._disk import NotAFile
+from eventlog._frame import NO_SUM
+from eventlog._line import FORMAT, Gap, Header, Line, Parent, Salvaged, Storage
 from eventlog._names import check_id, segment_name, segment_number
-from eventlog._scan import scan
+from eventlog._new_run import FIRST_LIFE, Beginning, Save, framed
+from eventlog._os_errors import reading as in_words
 from eventlog._segment import good_lines
-from eventlog._words import reading as in_words
-from eventlog.errors import NoSuchRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from eventlog._log import Log
+    from eventlog._files import Files
+    from eventlog._new_run import Begin
     from eventlog._scan import Reading
 
 
-def salvage(
-    runs: str | Path,
-    run: str,
-    new: str,
-    *,
-    follows: Callable[[Line], bool] = lambda _: True,
-    force: bool = False,
-    disk: Disk = DISK,
-) -> Log:
-    """Copy what is good of `run` into a new run, and open that. Its header's `salvaged` names every gap.
-
-    `follows` is asked about each line in order, as it stands in the damaged run, and ends the copy by saying no.
-    Takes no lock on `run` and writes nothing there. Raises `NoSuchRun` also when not one line of events can be copied,
-    `NewerFormat`, `DiskFailed`, and for the new run what `create` raises.
-    """
+def salvaged(files: Files, reading: Reading, new: str, follows: Callable[[Line], bool]) -> tuple[Begin, int] | None:
+    """Begin with what is good of a damaged run, and give the life that follows; None when there is not one line."""
     check_id(new)
-    runs = Path(runs)
-    reading = scan(runs, run, disk=disk)
-    with in_words(runs / run):
-        lines, gaps = _taken(disk, runs / run, reading, follows)
+    run = reading.run
+    with in_words(run):
+        lines, gaps = _taken(files, reading, follows)
     if not lines:
-        raise NoSuchRun(run, str(runs), "not one line of events in it can be copied")
+        return None
     prefix = reading.lines[-1] if reading.lines else None
     parent = Parent(run, prefix.seq, prefix.sum) if prefix else Parent(run, -1, NO_SUM)
-    salvaged = Salvaged(run, len(lines), tuple(gaps))
+    source = Salvaged(run, len(lines), tuple(gaps))
+    saves = list(_anew(lines))
 
-    def beginning(storage: Storage) -> tuple[list[Line], list[bytes]]:
-        return _framed(new, Header(FORMAT, new, disk.random(16), 1, storage, parent, salvaged), lines)
+    def begin(storage: Storage, nonce: str) -> Beginning:
+        return framed(Header(FORMAT, new, nonce, 1, storage, parent, source), FIRST_LIFE, saves[0].at, saves)
 
-    lives = 1 + sum(line.life != before.life for before, line in pairwise(lines))
-    return founded(runs, new, beginning, lives + 1, force=force, disk=disk)
+    return begin, saves[-1].life + 1
 
 
-def _taken(
-    disk: Disk, directory: Path, reading: Reading, follows: Callable[[Line], bool]
-) -> tuple[list[Line], list[Gap]]:
+def _taken(files: Files, reading: Reading, follows: Callable[[Line], bool]) -> tuple[list[Line], list[Gap]]:
     lines: list[Line] = []
     gaps: list[Gap] = []
     why = reading.damage.why if reading.damage else ""
     seq, total = -1, NO_SUM
-    for line in _candidates(disk, directory, reading):
-        if line.seq <= seq:  # a copy of what was taken, or what stands behind its own successor
+    for line in _candidates(files, reading):
+        if line.seq <= seq:  # a copy of what was taken, or what stands after its own successor
             continue
         if line.prev != total:
             gaps.append(Gap(seq, line.seq, "lines are missing" if gaps or not why else why))
@@ -88,32 +70,19 @@ def _taken(
     return lines, gaps
 
 
-def _candidates(disk: Disk, directory: Path, reading: Reading) -> Iterator[Line]:
+def _candidates(files: Files, reading: Reading) -> Iterator[Line]:
     yield from reading.lines
     if reading.damage is None:
         return
     ends = {segment.number: segment.end for segment in reading.segments}
-    for number in sorted(n for name in disk.list(directory) if (n := segment_number(name)) is not None):
-        try:
-            fd = disk.open(directory / segment_name(number))
-        except NotAFile:
-            continue
-        try:
-            yield from good_lines(disk, fd, ends.get(number, 0))
-        finally:
-            disk.close(fd)
+    for number in sorted(n for name in files.names() if (n := segment_number(name)) is not None):
+        with contextlib.suppress(NotAFile):
+            yield from good_lines(files.pieces(segment_name(number), ends.get(number, 0)))
 
 
-def _framed(new: str, header: Header, lines: list[Line]) -> tuple[list[Line], list[bytes]]:
-    at = lines[0].at
-    content = [build(0, 1, at, NO_SUM, header)]
-    made = [parse(content[0])]
-    before = lines[0].life
+def _anew(lines: list[Line]) -> Iterator[Save]:
+    """Give what the lines say, with lives that count from the first and times that never run backwards."""
+    life, at, before = FIRST_LIFE, lines[0].at, lines[0].life
     for line in lines:
-        last = made[-1]
-        at = max(at, line.at)
-        events = [bytes(event) for event in line.events]
-        content.append(build(last.seq + 1, last.life + (line.life != before), at, last.sum, events))
-        made.append(checked(new, content[-1], events))
-        before = line.life
-    return made, content
+        life, at, before = life + (line.life != before), max(at, line.at), line.life
+        yield Save(life, at, [bytes(event) for event in line.events], copied=True)

@@ -2,31 +2,38 @@
 
 A reader uses complete, valid lines only. It reads the head before the segments, and the list of segments before their
 bytes, so whatever a live writer does meanwhile only adds to what the reader was promised. What still looks like damage
-while a writer is at work (a head read as closed just before the log was opened again, a page seen before the one ahead
-of it) does not look the same twice, so damage counts only when two readings in a row agree on it.
+while a writer is at work (a page seen before the one ahead of it) does not look the same twice, so damage counts only
+when two readings in a row agree on it. A head that says closed counts only if it is still the head when the segments
+have been read: a log that is opened again and again would otherwise look damaged in every reading.
 
-Whoever wants a state and not the history may accept a snapshot; then only the segments behind it are read (`_since`).
-A snapshot never hides anything of those, and whenever what is behind it does not look whole, everything is read.
+Whoever wants a state and not the history may accept a snapshot. Then only the segments after it are read
+(`_start_point`). A snapshot never hides anything of those, and whenever what is after it does not look whole,
+everything is read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from eventlog import _head, _since, _snapshot
-from eventlog._disk import DISK, Disk, NotAFile
+from msgspec.structs import replace
+
+from eventlog import _head, _snapshot, _start_point, _tombstone
+from eventlog._disk import NotAFile
+from eventlog._files import Files
 from eventlog._line import Line, Storage, Torn
 from eventlog._names import check_id, is_ours, makes_a_run, segment_name, segment_number, snapshot_name
+from eventlog._os_errors import reading as in_words
 from eventlog._segment import Chain, Segment, count_good, read_segment
-from eventlog._words import reading as in_words
 from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
+    from eventlog._disk import Disk
     from eventlog._head import Head
     from eventlog._snapshot import Snapshot
 
@@ -39,7 +46,7 @@ class Reading:
 
     `torn` is a save that never finished (on a live run: perhaps one that is being written). `damage` is what `read`
     would raise. `head` is the witness, None when missing or unreadable. `snapshot` is the one that was accepted: then
-    `lines` and `segments` are only those behind it. `findings` say which snapshots were passed over, and why.
+    `lines` and `segments` are only those after it. `findings` say which snapshots were passed over, and why.
     `strangers` are files that are not ours.
     """
 
@@ -55,7 +62,7 @@ class Reading:
 
     @property
     def closed(self) -> bool:
-        """Whether the head says that the last line was the last, and no byte, not even a NUL, lies behind it."""
+        """Whether the head says that the last line was the last, and no byte, not even a NUL, lies after it."""
         return (
             self.damage is None
             and self.head is not None
@@ -70,23 +77,9 @@ class Reading:
         return header.storage if header else None
 
 
-def read(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | None = None, disk: Disk = DISK) -> Reading:
-    """Read a run, live or not. Takes no lock, creates nothing, works in a read-only directory (spec 27).
-
-    Every line is read, unless `accept` takes a snapshot that the log confirms, asked from the newest on: then only the
-    lines behind that.
-
-    Raises `LogDamaged` when something durable is gone or changed, `NoSuchRun`, `BadRunId`, `NewerFormat`, `DiskFailed`.
-    """
-    reading = scan(runs, run, accept=accept, disk=disk)
-    if reading.damage is not None:
-        raise reading.damage
-    return reading
-
-
-def scan(runs: str | Path, run: str, *, accept: Callable[[Snapshot], bool] | None = None, disk: Disk = DISK) -> Reading:
-    """Read a run like `read`, but hand damage back in `.damage`, with the good lines before it in `.lines`."""
-    directory = _directory(disk, Path(runs), run)
+def scan(disk: Disk, runs: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
+    """Read a run until damage was seen twice, or none."""
+    directory = _directory(disk, runs, run)
     before: LogDamaged | None = None
     reading = Reading(run)
     with in_words(directory):
@@ -116,7 +109,7 @@ def _directory(disk: Disk, runs: Path, run: str) -> Path:
             if not stat.S_ISDIR(found.st_mode):
                 raise NoSuchRun(run, str(runs), "what has that name is not a directory")
         except FileNotFoundError:
-            raise NoSuchRun(run, str(runs)) from None
+            raise _tombstone.missing(disk, runs, run) from None
         except NotADirectoryError:
             raise NotARunsDirectory(str(runs), "it is not a directory") from None
     return directory
@@ -129,13 +122,15 @@ def _is_a_run(directory: Path, run: str, names: Sequence[str]) -> None:
 
 def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
     """Read a run's directory once and judge it. Under the lock, once is enough."""
-    head = _head.read(disk, directory)
+    head = _head.read(Files(disk, directory))
     names = disk.list(directory)
     _is_a_run(directory, run, names)
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
     strangers = sorted(name for name in names if not is_ours(name))
     refused: list[str] = []
-    if accept is not None and (begin := _since.find(disk, directory, run, names, numbers, accept, refused)):
+    if accept is not None and (
+        begin := _start_point.find(Files(disk, directory), run, names, numbers, accept, refused)
+    ):
         snapshot = begin.snapshot
         reading = Reading(run, head=head, strangers=strangers, snapshot=snapshot, findings=refused)
         _read(disk, directory, reading, numbers, begin.chain, begin.segment)
@@ -146,12 +141,13 @@ def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], boo
     _read(disk, directory, reading, numbers, chain)
     if reading.damage is None:
         reading.damage = _against_snapshots(disk, directory, reading, chain, names)
+        reading.torn = reading.torn if reading.damage is None else None  # of a damaged log nothing is only torn
     reading.findings += [finding for finding in refused if finding not in reading.findings]
     return reading
 
 
 def _read(disk: Disk, directory: Path, reading: Reading, numbers: Sequence[int], chain: Chain, first: int = 1) -> None:
-    """Take the lines of every segment from `first` on, hold them against the head, and say what is torn or damaged."""
+    """Take the lines of every segment from `first` on, compare them with the head, and say what is torn or damaged."""
     for expected, number in enumerate(numbers[first - 1 :], start=first):
         if number != expected:
             reading.damage = _damage(disk, directory, reading, chain, numbers, Segment(expected, why="it is missing"))
@@ -175,7 +171,7 @@ def _read(disk: Disk, directory: Path, reading: Reading, numbers: Sequence[int],
     if not numbers:
         reading.damage = LogDamaged(reading.run, segment_name(1), 0, 0, 0, "the first segment is missing")
         return
-    reading.damage = _against_head(reading, chain)
+    reading.damage = _against_head(disk, directory, reading, chain)
     last = reading.segments[-1]
     if reading.damage is None and last.rest > last.end:
         reading.torn = Torn(last.file, last.end, last.rest - last.end)
@@ -187,10 +183,10 @@ def _not_whole(segment: Segment, *, last: bool) -> str:
         return segment.why or "it is empty, and a segment gets its name only when its header is durable"
     if last:
         return "" if segment.torn else segment.why
-    return segment.why or ("" if segment.size == segment.end else "bytes lie behind the end of a sealed segment")
+    return segment.why or ("" if segment.size == segment.end else "bytes lie after the end of a sealed segment")
 
 
-def _against_head(reading: Reading, chain: Chain) -> LogDamaged | None:
+def _against_head(disk: Disk, directory: Path, reading: Reading, chain: Chain) -> LogDamaged | None:
     """Compare the log with its witness; an older head is normal, any other difference is damage."""
     head, last = reading.head, reading.segments[-1]
     if head is None or head.seq < 0:
@@ -200,10 +196,13 @@ def _against_head(reading: Reading, chain: Chain) -> LogDamaged | None:
         return LogDamaged(reading.run, last.file, last.end, chain.seq + 1, 0, why)
     if not _confirmed(reading, head):
         why = f"the head names another line {head.seq} than the log holds"
-        behind = chain.seq - head.seq
-        return LogDamaged(reading.run, segment_name(max(head.segment, 1)), head.offset, head.seq, behind, why)
+        after = chain.seq - head.seq
+        return LogDamaged(reading.run, segment_name(max(head.segment, 1)), head.offset, head.seq, after, why)
     if head.closed and (head.seq < chain.seq or last.rest > last.end):
-        why = "bytes lie behind the end that a closed head names"
+        if _head.read(Files(disk, directory)) != head:
+            reading.head = replace(head, closed=False)
+            return None
+        why = "bytes lie after the end that a closed head names"
         return LogDamaged(reading.run, last.file, head.offset, head.seq + 1, chain.seq - head.seq, why)
     return None
 
@@ -211,14 +210,19 @@ def _against_head(reading: Reading, chain: Chain) -> LogDamaged | None:
 def _against_snapshots(
     disk: Disk, directory: Path, reading: Reading, chain: Chain, names: Sequence[str]
 ) -> LogDamaged | None:
-    """Compare the log with its snapshots, which are witnesses too."""
+    """Compare the log with its snapshots, which are witnesses too: of their line, and of the header after it."""
     run, last = reading.run, reading.segments[-1]
-    for snapshot in _snapshot.valid(disk, directory, run, names, reading.findings):
-        if snapshot.seq > chain.seq:
-            why = f"a snapshot was made of line {snapshot.seq}, and it is gone"
+    for snapshot in _snapshot.valid(Files(disk, directory), run, names, reading.findings):
+        if snapshot.seq >= chain.seq:
+            why = (
+                f"a snapshot of line {snapshot.seq} was made when line {snapshot.seq + 1} was durable, and that is gone"
+            )
             return LogDamaged(run, last.file, last.end, chain.seq + 1, 0, why)
         if reading.lines[snapshot.seq].sum != snapshot.sum:
             why = f"it was made of another line {snapshot.seq} than the log holds"
+            return LogDamaged(run, snapshot_name(snapshot.seq), 0, snapshot.seq, chain.seq - snapshot.seq, why)
+        if not _snapshot.is_made_for(snapshot, reading.lines[snapshot.seq + 1]):
+            why = "its state is not the one that the header after its line names"
             return LogDamaged(run, snapshot_name(snapshot.seq), 0, snapshot.seq, chain.seq - snapshot.seq, why)
     return None
 
@@ -247,16 +251,11 @@ def _damage(
 ) -> LogDamaged:
     """Make the finding for a bad place, counting the good lines in later segments too."""
     good = bad.good_after
+    files = Files(disk, directory)
     for number in numbers:
         if number > bad.number:
-            try:
-                fd = disk.open(directory / segment_name(number))
-            except NotAFile:
-                continue
-            try:
-                good += count_good(disk, fd)
-            finally:
-                disk.close(fd)
+            with contextlib.suppress(NotAFile):
+                good += count_good(files.pieces(segment_name(number)))
     return LogDamaged(reading.run, bad.file, bad.end, chain.seq + 1, good, bad.why)
 
 

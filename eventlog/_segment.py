@@ -1,8 +1,8 @@
-"""One segment read: its good lines, and what lies behind them.
+"""One segment read: its good lines, and what lies after them.
 
-The rule for the bytes behind the last good line, after trailing NULs are dropped: nothing left, nothing torn. They
+The rule for the bytes after the last good line, after trailing NULs are dropped: nothing left, nothing torn. They
 are a torn save when they hold a NUL or lack a newline, because a save that never finished leaves zeros it did not
-overwrite. A whole line with a wrong sum is damage, whatever follows, and so is a good line behind a bad one: the
+overwrite. A whole line with a wrong sum is damage, whatever follows, and so is a good line after a bad one: the
 writer starts a line only after the one before it was durable. Whether the last acknowledged line is missing is the
 head's to say.
 
@@ -11,16 +11,17 @@ Memory stays bounded by the longest line, whatever the file holds.
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, parse
 from eventlog._names import segment_name
-from eventlog.errors import NewerFormat
+from eventlog.errors import OtherFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from eventlog._disk import Disk
     from eventlog._line import Line
@@ -33,9 +34,9 @@ class Chain:
     """The place of a line among its neighbours: dense numbers, linked sums, lives that keep or rise by one, one run."""
 
     def __init__(self, run: str, seq: int = -1, total: str = NO_SUM, life: int = 1) -> None:
-        """Begin before line 0, or behind line `seq` with sum `total`; life 0: whatever life the next line names."""
+        """Begin before line 0, or after line `seq` with sum `total`; life 0: whatever life the next line names."""
         self.run = run
-        self.nonce = ""
+        self.nonce: str | None = None
         self.seq, self.sum, self.life = seq, total, life
 
     def take(self, line: Line, segment: int, *, first: bool) -> None:
@@ -53,7 +54,7 @@ class Chain:
                 raise Bad(f"its header names run {line.header.run!r}")
             if line.header.segment != segment:
                 raise Bad(f"its header names segment {line.header.segment}")
-            if self.nonce and line.header.nonce != self.nonce:
+            if self.nonce is not None and line.header.nonce != self.nonce:
                 raise Bad("its header is of another run with the same name")
             self.nonce = line.header.nonce
         self.seq, self.sum, self.life = line.seq, line.sum, line.life
@@ -65,7 +66,7 @@ class Segment:
 
     `end` is where its good lines end, `rest` where its bytes end once trailing NULs are dropped, `size` where the file
     ends. `why` says why the line at `end` is not good ("" when there is none), `torn` that it may be a save that never
-    finished, `good_after` how many good lines lie behind it.
+    finished, `good_after` how many good lines lie after it.
     """
 
     number: int
@@ -93,9 +94,9 @@ class _Piece(NamedTuple):
 
 
 def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
-    """Read a segment's lines as far as they are good and follow the chain, then say what lies behind them.
+    """Read a segment's lines as far as they are good and follow the chain, then say what lies after them.
 
-    Raises `NewerFormat` for a header of another format, `OSError` when the disk fails.
+    Raises `OtherFormat` for a header of another format, `OSError` when the disk fails.
     """
     found = Segment(number)
     _take_good_lines(disk, fd, found, chain)
@@ -112,22 +113,20 @@ def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
     return found
 
 
-def count_good(disk: Disk, fd: int) -> int:
+def count_good(chunks: Iterable[bytes]) -> int:
     """Count the lines of a file that are good by themselves, wherever they stand."""
-    return sum(_is_good(piece) for piece in _pieces(disk, fd, 0, disk.fstat(fd).st_size))
+    return sum(map(_is_good, _pieces(chunks)))
 
 
-def good_lines(disk: Disk, fd: int, start: int) -> Iterator[Line]:
-    """Give the lines of a file from a byte on that are good by themselves, whatever they follow."""
-    for piece in _pieces(disk, fd, start, disk.fstat(fd).st_size):
-        try:
+def good_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
+    """Give the lines of a file that are good by themselves, whatever they follow."""
+    for piece in _pieces(chunks):
+        with contextlib.suppress(Bad, Newer):
             yield parse(piece.data[piece.data.rfind(b"\0") + 1 :])
-        except (Bad, Newer):
-            continue
 
 
 def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
-    """Read on behind `found.end` as far as lines are good; tell whether there were any."""
+    """Read on after `found.end` as far as lines are good; tell whether there were any."""
     before = found.end
     why = found.why
     buffer, base, position = b"", before, 0
@@ -148,7 +147,7 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
             found.why = str(error)
             break
         except Newer as error:
-            raise NewerFormat(chain.run, error.format) from None
+            raise OtherFormat(chain.run, error.format) from None
         position = newline + 1
         lines.append(line)
         ends.append(base + position)
@@ -170,7 +169,7 @@ def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:
 
 
 def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
-    pieces = _pieces(disk, fd, found.end, found.rest)
+    pieces = _pieces(_chunks(disk, fd, found.end, found.rest))
     first = next(pieces, _Piece(b"", has_nul=True, is_whole=False))
     unfinished = first.has_nul or not first.is_whole
     whole_but_wrong = False
@@ -184,19 +183,15 @@ def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
     if first.has_nul:
         found.why = "a line has a hole of NULs"
     if found.good_after and unfinished:
-        found.why += ", with good lines behind it"
+        found.why += ", with good lines after it"
     elif whole_but_wrong and unfinished:
-        found.why += ", with a whole line behind it whose sum is wrong"
+        found.why += ", with a whole line after it whose sum is wrong"
 
 
-def _pieces(disk: Disk, fd: int, start: int, end: int) -> Iterator[_Piece]:
+def _pieces(chunks: Iterable[bytes]) -> Iterator[_Piece]:
     parts: list[bytes] = []
     size, has_nul = 0, False
-    while start < end:
-        chunk = disk.pread(fd, min(_CHUNK, end - start), start)
-        if not chunk:
-            break
-        start += len(chunk)
+    for chunk in chunks:
         position = 0
         while position < len(chunk):
             stop = chunk.find(b"\n", position) + 1 or len(chunk)
@@ -211,12 +206,18 @@ def _pieces(disk: Disk, fd: int, start: int, end: int) -> Iterator[_Piece]:
         yield _Piece(b"".join(parts), has_nul, is_whole=False)
 
 
+def _chunks(disk: Disk, fd: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end and (chunk := disk.pread(fd, min(_CHUNK, end - start), start)):
+        start += len(chunk)
+        yield chunk
+
+
 def _is_good(piece: _Piece) -> bool:
-    """Whether a line is good by itself, be it behind a hole: no line of ours holds a NUL."""
+    """Whether a line is good by itself, be it after a hole: no line of ours holds a NUL."""
     try:
         parse(piece.data[piece.data.rfind(b"\0") + 1 :])
     except Bad:
         return False
     except Newer:
-        return True
+        pass
     return True

@@ -1,9 +1,10 @@
 """Snapshots: what a reader made of the lines so far, kept beside them so that a later opening need not start at line 0.
 
-A snapshot is a cache (spec 14): the log alone rebuilds the state, so a missing, rotten or foreign snapshot is passed
-over, and the log is folded from further back. But it is also a witness, like the head: it was written only after the
-line it was made of was durable. Therefore a valid one that names a line beyond the log, or another sum than the log's
-at its line, is proof of damage.
+A snapshot is a cache: the log alone rebuilds the state, so a missing, unreadable or foreign snapshot is passed over,
+and the log is folded from further back. But it is also a witness, like the head: it was written only after its line and
+the header that follows were durable, and that header carries the digest of its state. Therefore a valid one that names
+a line beyond those, another sum than the log's at its line, or another state than the header's, is proof of damage. So
+nobody who can only put a file beside the log can have a run go on from a state that its lines do not make.
 
 What the state means is the caller's business: it is one JSON value here, with the caller's number for how it was made.
 """
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from eventlog._atomic_write import write_atomically
 from eventlog._disk import NotAFile
 from eventlog._frame import digest
 from eventlog._names import snapshot_name, snapshot_seq
-from eventlog._whole import put
 from eventlog.errors import NotStorable
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from eventlog._disk import Disk
+    from eventlog._files import Files
+    from eventlog._line import Line
+    from eventlog._lock import Lock
 
 MAX_SIZE: Final = 1024 * 1024 * 1024
 """Bytes: a file above this is not read into memory, so none is written."""
 KEPT: Final = 2
-_CHUNK: Final = 1024 * 1024
 _TAIL = len(b',"check":"' + b"0" * 32 + b'"}\n')
 
 
@@ -62,13 +65,7 @@ _decoder = msgspec.json.Decoder(_Shape)
 
 def encode(run: str, seq: int, total: str, version: int, state: bytes) -> bytes:
     """Make a snapshot's bytes. Raises `NotStorable` when they do not read back as they were given."""
-    text = b'{"run":"%b","seq":%d,"sum":"%b","version":%d,"state":%b' % (
-        run.encode(),
-        seq,
-        total.encode(),
-        version,
-        state,
-    )
+    text = _begin(run, seq, total, version) + state
     data = text + _end(digest(text))
     if len(data) > MAX_SIZE:
         raise NotStorable(run, f"a snapshot of {len(data)} bytes, the limit is {MAX_SIZE}")
@@ -87,21 +84,24 @@ def decode(data: bytes) -> Snapshot | None:
         shape = _decoder.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return Snapshot(shape.run, shape.seq, shape.sum, shape.version, bytes(shape.state), len(data))
+    begin, state = _begin(shape.run, shape.seq, shape.sum, shape.version), bytes(shape.state)
+    if not data.startswith(begin) or len(begin) + len(state) + _TAIL != len(data):
+        return None
+    return Snapshot(shape.run, shape.seq, shape.sum, shape.version, state, len(data))
 
 
-def valid(disk: Disk, directory: Path, run: str, names: Iterable[str], findings: list[str]) -> Iterator[Snapshot]:
+def valid(files: Files, run: str, names: Iterable[str], findings: list[str]) -> Iterator[Snapshot]:
     """Give a run's snapshots among `names`, newest first; what is wrong with the others becomes findings."""
     numbered = sorted(((seq, name) for name in names if (seq := snapshot_seq(name)) is not None), reverse=True)
     for seq, name in numbered:
         try:
-            data = _content(disk, directory / name)
+            data = files.content(name, MAX_SIZE)
         except FileNotFoundError:  # a writer at work keeps only the newest
             continue
         except NotAFile:
             findings.append(f"{name} is not a regular file, and was passed over")
             continue
-        snapshot = decode(data) if data else None
+        snapshot = decode(data) if 0 < len(data) <= MAX_SIZE else None
         if snapshot is None:
             findings.append(f"{name} is {'unreadable' if data else 'empty'}, and was passed over")
         elif snapshot.run != run:
@@ -112,9 +112,14 @@ def valid(disk: Disk, directory: Path, run: str, names: Iterable[str], findings:
             yield snapshot
 
 
-def keep(disk: Disk, directory: Path, seq: int, data: bytes) -> None:
+def is_made_for(snapshot: Snapshot, line: Line) -> bool:
+    """Tell whether a line begins the segment that was made for a snapshot: it names the line before, and the state."""
+    return line.header is not None and line.prev == snapshot.sum and line.header.snapshot == digest(snapshot.state)
+
+
+def keep(disk: Disk, directory: Path, seq: int, data: bytes, lock: Lock) -> None:
     """Make a snapshot durable under its name; only then remove those before the one before it."""
-    disk.close(put(disk, directory, snapshot_name(seq), [data]))
+    disk.close(write_atomically(disk, directory, snapshot_name(seq), [data], lock.check))
     disk.sync_dir(directory)
     known = (found for name in disk.list(directory) if (found := snapshot_seq(name)) is not None and found <= seq)
     for old in sorted(known, reverse=True)[KEPT:]:
@@ -122,19 +127,8 @@ def keep(disk: Disk, directory: Path, seq: int, data: bytes) -> None:
             disk.unlink(directory / snapshot_name(old))
 
 
-def _content(disk: Disk, path: Path) -> bytes:
-    """Read a file whole; nothing when it is larger than any snapshot of ours."""
-    fd = disk.open(path)
-    try:
-        size = disk.fstat(fd).st_size
-        pieces: list[bytes] = []
-        at = 0
-        while size <= MAX_SIZE and at < size and (piece := disk.pread(fd, min(_CHUNK, size - at), at)):
-            pieces.append(piece)
-            at += len(piece)
-    finally:
-        disk.close(fd)
-    return b"".join(pieces)
+def _begin(run: str, seq: int, total: str, version: int) -> bytes:
+    return f'{{"run":"{run}","seq":{seq},"sum":"{total}","version":{version},"state":'.encode()
 
 
 def _end(given: str) -> bytes:

@@ -2,7 +2,7 @@
 
 A sync that returned keeps its promise only where the file system passes it on to a disk. Where that is not known, the
 header says "killed process" instead of "power loss", so nobody is promised more than there is. On a network file
-system a lock may not exclude another machine, so a writer is refused there unless it insists (spec 13).
+system a lock may not exclude another machine, so a writer is refused there unless it insists.
 """
 
 from __future__ import annotations
@@ -18,34 +18,11 @@ if TYPE_CHECKING:
     from eventlog._disk import Disk
 
 _DURABLE: Final = frozenset({"apfs", "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "jfs", "xfs", "zfs"})
-_NETWORK: Final = frozenset(
-    {
-        "9p",
-        "afpfs",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "fuse.ceph",
-        "fuse.glusterfs",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
-        "gfs2",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "ocfs2",
-        "orangefs",
-        "smb3",
-        "smbfs",
-        "webdav",
-    },
-)
+_NETWORK: Final = frozenset({
+    "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.ceph", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs",
+    "fuse.sshfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "smbfs",
+    "webdav",
+})  # fmt: skip
 _LOSES_SYNCS: Final = frozenset({"nobarrier", "barrier=0", "volatile", "fsync=nobarrier", "sync=disabled"})
 
 

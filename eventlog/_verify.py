@@ -1,7 +1,7 @@
 """The verdict on a run: chain and sums, segments, snapshots, the head, what is torn or damaged and where, what to keep.
 
-It is read by the second reader (`_second`), which shares no code with the writer or with `read`, so that an error in
-one of them is seen by the other; `_evidence` says what its bytes come to.
+It is read by the second reader (`_independent_reader`), which shares no code with the writer or with `read`, so that
+an error in one of them is seen by the other; `_verify_scan` says what its bytes come to.
 
 The chain proves that nothing changed by accident. It proves that nobody rewrote the log only to a person who kept a
 later `sum` outside: that is what `expect` is for, and why the verdict ends with the sum to keep.
@@ -9,23 +9,20 @@ later `sum` outside: that is what `expect` is for, and why the verdict ends with
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from eventlog import _evidence
-from eventlog._disk import DISK, Disk
+from eventlog import _verify_scan
 from eventlog._line import Salvaged, Storage, Torn
-from eventlog._scan import place
-from eventlog._words import reading
-from eventlog.errors import NewerFormat
+from eventlog._os_errors import reading
+from eventlog.errors import OtherFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eventlog._evidence import Evidence
-    from eventlog.errors import LogDamaged
+    from eventlog._files import Files
+    from eventlog._verify_scan import Evidence
 
 _READINGS: Final = 20
 
@@ -93,24 +90,20 @@ class Verdict(msgspec.Struct, frozen=True):
     findings: list[str]
 
 
-def verify(runs: str | Path, run: str, *, expect: str | None = None, disk: Disk = DISK) -> Verdict:
-    """Verify a run, live or not, without lock. `expect` is a `sum` kept elsewhere, of any line of the run.
-
-    Raises `BadRunId`, `NoSuchRun`, `NotARunsDirectory`, `NewerFormat`, `DiskFailed`; damage is in the verdict.
-    """
-    directory = place(disk, Path(runs), run)
-    with reading(directory):
-        evidence = _evidence.gathered(disk, directory, run)
+def verify(files: Files, run: str, expect: str | None) -> Verdict:
+    """Verify a run, live or not. `expect` is a `sum` kept elsewhere, of any line of the run."""
+    with reading(run):
+        evidence = _verify_scan.gathered(files, run)
         for _ in range(_READINGS):  # on a live run damage counts only when it is seen twice
             before, found = evidence.damage, evidence.damage
             if before is None:
                 break
-            evidence = _evidence.gathered(disk, directory, run)
+            evidence = _verify_scan.gathered(files, run)
             found = evidence.damage
             if found is not None and (found.file, found.offset, found.why) == (before.file, before.offset, before.why):
                 break
     if evidence.newer is not None:
-        raise NewerFormat(run, evidence.newer)
+        raise OtherFormat(run, evidence.newer)
     return _verdict(evidence, expect)
 
 
@@ -128,30 +121,18 @@ def _verdict(evidence: Evidence, expect: str | None) -> Verdict:
         lives=last.life if last else 0,
         head="missing" if head is None else head["state"],
         segments=[
-            Checked(
-                file=segment.file,
-                lines=segment.lines,
-                first=segment.first if segment.lines else -1,
-                last=segment.first + segment.lines - 1 if segment.lines else -1,
-                bytes=segment.end,
-                size=segment.size,
-                zeros=segment.size - segment.rest,
-            )
-            for segment in evidence.segments
+            Checked(part.file, part.lines, part.first, part.last, part.end, part.size, part.size - part.rest)
+            for part in evidence.segments
         ],
         snapshots=[Cache(**snapshot) for snapshot in evidence.snapshots],
         storage=msgspec.convert(header["storage"], Storage) if header else None,
         salvaged=msgspec.convert(header.get("salvaged"), Salvaged | None) if header else None,
         torn=evidence.torn,
-        damage=_facts(damage) if damage else None,
+        damage=Damage(*damage.args[1:]) if damage else None,
         expected=expected,
         strangers=evidence.strangers,
         findings=list(_findings(evidence, expected=expected)),
     )
-
-
-def _facts(damage: LogDamaged) -> Damage:
-    return Damage(damage.file, damage.offset, damage.expected_seq, damage.good_after, damage.why)
 
 
 def _findings(evidence: Evidence, *, expected: bool | None) -> Iterator[str]:

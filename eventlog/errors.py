@@ -1,185 +1,245 @@
 """What can go wrong with a log, one type for each thing a caller may want to do about it.
 
-Every error keeps its facts as constructor arguments, so it survives pickling and can be shown as data. `str(error)`
-says what is true now; `error.hint` says what to do next. The tree is flat on purpose: catch `LogError` for all of
-them.
+An error declares its data as fields, a sentence and a hint; `StructuredError` does the rest. The tree is flat: catch
+`LogError` for all of them. Only `RunPruned` is a `NoSuchRun` too.
 
-What these do not mean: `DiskFull` and `NotStorable` leave the log alive and nothing written; every other error that
-comes out of a save leaves the writer dead, and the fate of that line is then unknown, not failed.
+`DiskFull` and `NotStorable` leave the log alive and nothing written. Every other error that comes out of a save leaves
+the writer dead, and it is then unknown whether that line is on disk.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+import string
+from datetime import datetime  # noqa: TC003 (dataclass fields are readable at run time)
+from typing import Any, ClassVar, dataclass_transform
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from eventlog._line import FORMAT
 
 
-class LogError(Exception):
-    """The root. Subclasses pass every constructor argument on, in order, and describe themselves in `_says`."""
+class _Sentence(string.Formatter):
+    """Fills a template; the members of a tuple are listed."""
 
-    hint: str = "Look at the run with `refold verify`."
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ", ".join(map(str, value)) if isinstance(value, tuple) else str(super().format_field(value, format_spec))
+
+
+@dataclass_transform(eq_default=False)
+class StructuredError(Exception):
+    """An error declared as data: each subclass is a dataclass of its facts, and pickles and copies with them.
+
+    `sentence` and `hint` are templates that the facts fill: `str(error)` says what is true now, `error.hint` what to do
+    next.
+    """
+
+    sentence: ClassVar[str] = ""
+    hint: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Make the subclass a dataclass, unless it brings an `__init__` of its own."""
+        if "__init__" not in vars(cls):
+            dataclasses.dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Give `args` the facts, however they were passed."""
+        self.args = tuple(vars(self).values())
+        if "{" in self.hint:
+            vars(self)["hint"] = _Sentence().vformat(self.hint, (), vars(self))
 
     def __str__(self) -> str:
         """Say what is true now."""
-        return self._says()
+        return _Sentence().vformat(self.sentence, (), vars(self)) or super().__str__()
 
-    def _says(self) -> str:
-        return " ".join(str(part) for part in self.args)
+    def __reduce__(self) -> tuple[object, ...]:
+        """Restore the facts without calling `__init__`, which may take some by keyword only."""
+        return _restored, (type(self), *self.args), vars(self)
+
+
+def _restored(kind: type[StructuredError], *args: object) -> StructuredError:
+    return kind.__new__(kind, *args)
+
+
+class LogError(StructuredError):
+    """The root of the log's errors."""
+
+    hint = "Look at the run with `refold verify`."
 
 
 class LogDamaged(LogError):
     """Something that was durable once is gone or changed. Nothing on disk was touched.
 
     `offset` is the byte in `file` where the good lines end, `expected_seq` the number of the line that should stand
-    there, `good_after` how many whole lines with a right sum lie behind that place.
+    there, `good_after` how many whole lines with a right sum follow that place.
     """
 
+    sentence = (
+        "run {run} is damaged in {file} at byte {offset}, where line {expected_seq} was expected: {why}; "
+        "good lines that follow: {good_after}"
+    )
     hint = "Keep the directory as it is. `refold verify RUN` shows where; `refold salvage RUN NEW` copies what is good."
-
-    def __init__(self, run: str, file: str, offset: int, expected_seq: int, good_after: int, why: str) -> None:
-        """Keep the six facts (units: bytes, line number, lines)."""
-        super().__init__(run, file, offset, expected_seq, good_after, why)
-        self.run, self.file, self.offset = run, file, offset
-        self.expected_seq, self.good_after, self.why = expected_seq, good_after, why
-
-    def _says(self) -> str:
-        where = f"{self.file} at byte {self.offset}, where line {self.expected_seq} was expected"
-        return f"run {self.run} is damaged in {where}: {self.why}; good lines that follow: {self.good_after}"
+    run: str
+    file: str
+    offset: int
+    expected_seq: int
+    good_after: int
+    why: str
 
 
-class NewerFormat(LogError):
-    """The log was written by a newer version; it is not damaged, and this version does not guess."""
+class OtherFormat(LogError):
+    """The log was written by an earlier or a later edition; it is not damaged, and this version does not guess."""
 
-    hint = "Read it with the version that wrote it, or a later one."
+    hint = "Read it with the edition that wrote it."
+    run: str
+    format: int
 
-    def __init__(self, run: str, format: int) -> None:  # noqa: A002 - the field's name in the header
-        """Keep the run and the number its header names."""
-        super().__init__(run, format)
-        self.run, self.format = run, format
+    def __str__(self) -> str:
+        """Name both formats."""
+        edition = "an earlier" if self.format < FORMAT else "a later"
+        return f"run {self.run} was written by {edition} edition (format {self.format}; this one reads {FORMAT})"
 
-    def _says(self) -> str:
-        return f"run {self.run} is written in format {self.format}, which this version does not know"
+
+class OtherSchema(LogError):
+    """A database has no tables of refold, or those of another version; nothing was changed."""
+
+    sentence = "{path} {why}"
+    hint = "`refold migrate --runs URL` makes them, or brings older ones up; later ones need a later version of refold."
+    path: str
+    why: str
 
 
 class RunLocked(LogError):
-    """Another writer holds the run. `pid` is None when the holder has not left a readable name."""
+    """Another writer holds the run. `pid` is None when the holder left no readable name; times are in UTC.
+
+    `until` is the end of the holder's lease, in a database: it renews it as long as it lives.
+    """
 
     hint = (
-        "Wait for that process to end, or end it; the kernel drops the lock when it dies. Do not delete the lock file."
+        "Wait for that process to end, or end it; the run is free when it dies, in a database when its lease ends. "
+        "Do not delete a lock file."
     )
+    run: str
+    pid: int | None
+    host: str
+    since: datetime | None
+    until: datetime | None = None
 
-    def __init__(self, run: str, pid: int | None, host: str, since: datetime | None) -> None:
-        """Keep who holds the run, where, and since when (UTC)."""
-        super().__init__(run, pid, host, since)
-        self.run, self.pid, self.host, self.since = run, pid, host, since
-
-    def _says(self) -> str:
+    def __str__(self) -> str:
+        """Name the holder, as far as it is known."""
         if self.pid is None:
             return f"run {self.run} is held by a process that left no name"
         since = f" since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
-        return f"run {self.run} is held by process {self.pid} on {self.host}{since}"
+        until = f"; its lease is good until {self.until:%H:%M:%S}" if self.until else ""
+        return f"run {self.run} is held by process {self.pid} on {self.host}{since}{until}"
 
 
 class LockLost(LogError):
-    """The lock file was deleted or replaced while this writer held it; nothing was written, the writer is dead."""
+    """The writer holds the run no more; nothing was written, the writer is dead.
 
-    hint = "Another process may hold the run now. Open it again; find out what removed the lock file."
+    In a directory its lock file was deleted or replaced; in a database its lease ran out, and another took the run.
+    """
 
-    def __init__(self, run: str) -> None:
-        """Keep the run."""
-        super().__init__(run)
-        self.run = run
-
-    def _says(self) -> str:
-        return f"run {self.run}: the lock file this writer held is no longer the one in the directory"
+    sentence = "run {run}: {why}"
+    hint = "Another process may hold the run now. Open it again; find out what took the lock away."
+    run: str
+    why: str = "the lock file this writer held is no longer the one in the directory"
 
 
 class LogDead(LogError):
     """The writer will write nothing more: it was closed, or a save failed, or the process is a fork of the writer.
 
-    After a failed save the fate of that line is unknown: it may be on disk or not. The next opener finds out.
+    After a failed save the line may be on disk or not. The next opener finds out.
     """
 
+    sentence = "the writer of run {run} is dead: {why}"
     hint = "Start no further effect. Open the run again; what is on disk then is what happened."
+    run: str
+    why: str
 
-    def __init__(self, run: str, why: str) -> None:
-        """Keep the run and the reason."""
-        super().__init__(run, why)
-        self.run, self.why = run, why
 
-    def _says(self) -> str:
-        return f"the writer of run {self.run} is dead: {self.why}"
+class LogBusy(LogError):
+    """A signal handler used the log inside a save of its own thread. That save goes on, and nothing else was done."""
+
+    sentence = "run {run}: a save of this thread is under way"
+    hint = "Let the handler only note that it was called, and use the log when the save has returned."
+    run: str
 
 
 class DiskFull(LogError):
     """There was no room for the line; what it had written was taken back and synced. The log is alive and unchanged."""
 
+    sentence = "run {run}: no room for the next line ({why}); the log is as it was before"
     hint = "Free some space (or raise the quota), then go on."
-
-    def __init__(self, run: str, why: str) -> None:
-        """Keep the run and the system's words."""
-        super().__init__(run, why)
-        self.run, self.why = run, why
-
-    def _says(self) -> str:
-        return f"run {self.run}: no room for the next line ({self.why}); the log is as it was before"
+    run: str
+    why: str
 
 
 class DiskFailed(LogError):
     """The system refused to read or write while a run was created, opened or read."""
 
-    hint = "See to the disk or the permissions, then try again; nothing acknowledged is lost by this."
-
-    def __init__(self, path: str, why: str) -> None:
-        """Keep the path and the system's words."""
-        super().__init__(path, why)
-        self.path, self.why = path, why
-
-    def _says(self) -> str:
-        return f"{self.path} cannot be used: {self.why}"
+    sentence = "{path} cannot be used: {why}"
+    hint = "Repair the disk, the permissions or the server, then try again; nothing acknowledged is lost by this."
+    path: str
+    why: str
 
 
 class NoSuchRun(LogError):
-    """The directory holds no such run. A directory without segment, head and snapshot was never one."""
+    """The directory holds no such run. A directory without segment, head and snapshot was never one.
+
+    `why` says what has the run's name instead, if anything.
+    """
 
     hint = "`refold ls` lists the runs; `--runs DIR` says where to look."
+    run: str
+    runs: str
+    why: str = ""
 
-    def __init__(self, run: str, runs: str, why: str = "") -> None:
-        """Keep the run, the directory that was looked in, and what stands there instead, if anything."""
-        super().__init__(run, runs, why)
-        self.run, self.runs, self.why = run, runs, why
-
-    def _says(self) -> str:
+    def __str__(self) -> str:
+        """Name the run and the place."""
         return f"there is no run {self.run} in {self.runs}" + (f": {self.why}" if self.why else "")
 
 
+class RunPruned(NoSuchRun):
+    """The run ended and was pruned; its id stays taken, so that the same request again does nothing twice.
+
+    `at` is when it ended (UTC) and `sum` that of its last line, unless its tombstone is unreadable; `words` are what
+    whoever pruned it kept, by name.
+    """
+
+    hint = "What it did is done: do not begin it anew. `refold prune --forget AGE` frees the ids of runs long gone."
+    at: datetime | None = None
+    sum: str = ""
+    words: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Say all that is known."""
+        known = [f"it ended at {self.at:%Y-%m-%d %H:%M:%S} UTC"] if self.at is not None else []
+        known += [f"{name} {word}" for name, word in {"sum": self.sum, **self.words}.items() if word]
+        return f"run {self.run} of {self.runs} was pruned" + (f": {', '.join(known)}" if known else "")
+
+
 class RunExists(LogError):
-    """The id is taken. Ids are never used twice, because idempotency keys are made from them (spec 18)."""
+    """The id is taken. `differs` names what is another one's, for a caller that would go on with a run like its own."""
 
     hint = "Choose another id, or resume the run that has it."
+    run: str
+    runs: str
+    differs: tuple[str, ...] = ()
 
-    def __init__(self, run: str, runs: str) -> None:
-        """Keep the run and the directory."""
-        super().__init__(run, runs)
-        self.run, self.runs = run, runs
-
-    def _says(self) -> str:
-        return f"{self.run} exists already in {self.runs}"
+    def __str__(self) -> str:
+        """Say where, and what differs."""
+        other = f", and not with this {', this '.join(self.differs)}" if self.differs else ""
+        return f"{self.run} exists already in {self.runs}{other}"
 
 
 class BadRunId(LogError):
     """The id cannot be a run's name on every file system; the file system was not touched."""
 
     hint = "Use 1 to 128 of a-z, 0-9, dot, dash and underscore, beginning with a letter or digit, not ending in a dot."
+    run: str
+    why: str
 
-    def __init__(self, run: str, why: str) -> None:
-        """Keep the id as given and the reason."""
-        super().__init__(run, why)
-        self.run, self.why = run, why
-
-    def _says(self) -> str:
+    def __str__(self) -> str:
+        """Show the id, shortened."""
         shown = self.run if len(self.run) <= 60 else self.run[:60] + "…"  # noqa: PLR2004 - a message, not a limit
         return f"{shown!r} is no run id: {self.why}"
 
@@ -187,54 +247,43 @@ class BadRunId(LogError):
 class NotStorable(LogError):
     """The line could not be read back as it was given, or is too long. Nothing was written; the log is alive."""
 
+    sentence = "run {run}: this line cannot be stored: {why}"
     hint = "Make the content storable before it reaches the log: one JSON object for each event, below the size limit."
-
-    def __init__(self, run: str, why: str) -> None:
-        """Keep the run and the reason."""
-        super().__init__(run, why)
-        self.run, self.why = run, why
-
-    def _says(self) -> str:
-        return f"run {self.run}: this line cannot be stored: {self.why}"
+    run: str
+    why: str
 
 
 class NetworkStorage(LogError):
-    """The directory is on a network file system, where a lock may not exclude another machine (spec 13)."""
+    """The directory is on a network file system of type `kind`, where a lock may not exclude another machine."""
 
+    sentence = "{path} is on a network file system ({kind})"
     hint = "Use a local disk; in code, `force=True` accepts it where only one machine uses this directory."
+    path: str
+    kind: str
 
-    def __init__(self, path: str, kind: str) -> None:
-        """Keep the path and the file system's type."""
-        super().__init__(path, kind)
-        self.path, self.kind = path, kind
 
-    def _says(self) -> str:
-        return f"{self.path} is on a network file system ({self.kind})"
+class Untrusted(LogError):
+    """A directory that somebody else can write to: they could put a run or an answer there that nobody gave."""
+
+    sentence = "{path} is not this user's alone: {why}"
+    hint = "Use a directory of your own, or take those rights away (`chmod go-w`); in code, `force=True` accepts it."
+    path: str
+    why: str
 
 
 class ReadOnly(LogError):
     """A writer was asked for where nothing can be written. Readers work."""
 
+    sentence = "{path} cannot be written: {why}"
     hint = "Read it, or make the directory writable for this user."
-
-    def __init__(self, path: str, why: str) -> None:
-        """Keep the path and the system's words."""
-        super().__init__(path, why)
-        self.path, self.why = path, why
-
-    def _says(self) -> str:
-        return f"{self.path} cannot be written: {self.why}"
+    path: str
+    why: str
 
 
 class NotARunsDirectory(LogError):
-    """The path given as a directory of runs is something else, or cannot be read."""
+    """What was given as the place of runs is something else, or cannot be read."""
 
-    hint = "Give a directory with `--runs DIR` (default: $REFOLD_RUNS, else ./runs)."
-
-    def __init__(self, path: str, why: str) -> None:
-        """Keep the path and what is wrong with it."""
-        super().__init__(path, why)
-        self.path, self.why = path, why
-
-    def _says(self) -> str:
-        return f"{self.path} is no directory of runs: {self.why}"
+    sentence = "{path} is no place of runs: {why}"
+    hint = "Give a directory, or postgresql://USER@HOST/DATABASE, with `--runs` (default: $REFOLD_RUNS, else ./runs)."
+    path: str
+    why: str

@@ -1,165 +1,50 @@
-"""replay: what a run's log means.
+"""What a run's log means: its events, the state they add up to, and the fold that adds them up.
 
-The vocabulary of events, the state they add up to, and the fold that adds them up. Pure: no clock, no disk, no tool, no
-randomness; time is an input that the log holds. `replay.load(eventlog.read(runs, run).lines)` is the state of a run;
-`replay.step` and `replay.fold` move one by events in memory. `replay.fork` says what another run begins with that goes
-on from one of its lines. The table of events stands in `replay._events`, the rules of the fold in `replay._fold`.
+Pure: no clock, no disk, no tool, no randomness; time is an input that the log holds. The modules `events`, `messages`,
+`state`, `stories` and `values` hold the types.
+
+    state = replay.load(store.read(run).lines)     # the state of a run
+    state = replay.step(state, event, at)                   # the state after one more event
+    story = replay.audit(store.read(run).lines)    # what the run did, for people
 """
 
+from replay import events, messages, state, stories, values
 from replay._audit import audit
 from replay._codec import decode, encode, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
 from replay._divergence import Divergence, Drift, Retraced
-from replay._events import Any as AnyEvent
-from replay._events import (
-    AttemptEnded,
-    AttemptMarked,
-    Event,
-    FileIntended,
-    FileWritten,
-    LimitsChanged,
-    LookupAnswered,
-    LookupAsked,
-    ModelAsked,
-    ModelFailed,
-    PhaseChanged,
-    QuestionAnswered,
-    QuestionAsked,
-    ReplySaved,
-    ResultRecorded,
-    RunForked,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-    Unknown,
-    WaitUntil,
-    WorkspaceAccepted,
-)
-from replay._fold import TRANSITIONS, fold, load, step
+from replay._event import Event
+from replay._fold import fold, load, step
+from replay._fold_asks import with_queue
 from replay._fork import Fork, effects, fork
 from replay._frozen import FOLD_VERSION, dump, restore
-from replay._history import History
-from replay._messages import (
-    HAPPENED,
-    Answered,
-    Bound,
-    Message,
-    Replied,
-    Reply,
-    Result,
-    Said,
-    ToolCall,
-    Usage,
-)
-from replay._retrace import WORDS, Decide, is_decision, retrace
-from replay._state import (
-    NEW,
-    Ask,
-    Attempt,
-    CallState,
-    Failures,
-    Happened,
-    Lookups,
-    Question,
-    Spent,
-    State,
-    Stopped,
-    Summary,
-    Wait,
-)
-from replay._story import (
-    AskStory,
-    AttemptStory,
-    Audit,
-    CallStory,
-    Finding,
-    LifeStory,
-    LookupStory,
-    QuestionStory,
-    WaitStory,
-)
-from replay._values import Definitions, Digests, Effect, Fenced, FileHash, Limits, Phase
+from replay._retrace import retrace
 from replay.errors import Diverged, IllegalEvent, NoSuchLine, NotFaithful, ReplayError, Undecodable
+from replay.events import AnyEvent
+from replay.state import NEW, CallState, Question, State
+from replay.stories import Audit, Finding
 
 __all__ = [
     "FOLD_VERSION",
-    "HAPPENED",
     "NEW",
-    "TRANSITIONS",
-    "WORDS",
-    "Answered",
     "AnyEvent",
-    "Ask",
-    "AskStory",
-    "Attempt",
-    "AttemptEnded",
-    "AttemptMarked",
-    "AttemptStory",
     "Audit",
-    "Bound",
     "CallState",
-    "CallStory",
-    "Decide",
-    "Definitions",
-    "Digests",
     "Diverged",
     "Divergence",
     "Drift",
-    "Effect",
     "Event",
-    "Failures",
-    "Fenced",
-    "FileHash",
-    "FileIntended",
-    "FileWritten",
     "Finding",
     "Fork",
-    "Happened",
-    "History",
     "IllegalEvent",
-    "LifeStory",
-    "Limits",
-    "LimitsChanged",
-    "LookupAnswered",
-    "LookupAsked",
-    "LookupStory",
-    "Lookups",
-    "Message",
-    "ModelAsked",
-    "ModelFailed",
     "NoSuchLine",
     "NotFaithful",
-    "Phase",
-    "PhaseChanged",
     "Question",
-    "QuestionAnswered",
-    "QuestionAsked",
-    "QuestionStory",
     "ReplayError",
-    "Replied",
-    "Reply",
-    "ReplySaved",
-    "Result",
-    "ResultRecorded",
     "Retraced",
-    "RunForked",
-    "RunResumed",
-    "RunStarted",
-    "RunStopped",
-    "Said",
-    "Spent",
     "State",
-    "Stopped",
-    "Summary",
-    "ToolCall",
     "Undecodable",
-    "Unknown",
-    "Usage",
-    "Wait",
-    "WaitStory",
-    "WaitUntil",
-    "WorkspaceAccepted",
     "audit",
     "decode",
     "digest",
@@ -167,12 +52,17 @@ __all__ = [
     "dump",
     "effects",
     "encode",
+    "events",
     "fold",
     "fork",
-    "is_decision",
     "load",
+    "messages",
     "restore",
     "retrace",
+    "state",
     "step",
+    "stories",
     "tag",
+    "values",
+    "with_queue",
 ]

@@ -1,39 +1,36 @@
-"""Audit: what a run did, event by event, without lock, model or tools (spec row 27).
+"""Audit: what a run did, event by event, without lock, model or tools.
 
-The history is folded as always; beside the fold each event adds to the story. So an audit shows what the log says, and
-never more: what the fold would refuse is no history, and the error names the line.
+The history is folded as always, and each event adds to the story. So an audit shows what the log says and no more. What
+the fold refuses is no history: the error names the line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Literal, cast
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
-from replay import _codec, _findings
-from replay import _events as e
+from replay import _codec, _findings, stories
+from replay import events as e
 from replay._fold import Line, step
-from replay._state import NEW, State
-from replay._story import (
-    AskStory,
-    AttemptStory,
-    Audit,
-    CallStory,
-    Finding,
-    LifeStory,
-    LookupStory,
-    QuestionStory,
-    WaitStory,
-)
-from replay._values import Definitions, FileHash
+from replay._rules import shared
+from replay.state import NEW, State
+from replay.stories import Audit, Finding, Span
+from replay.values import FileHash
 
 
 def audit(lines: Iterable[Line], *, until: int | None = None) -> Audit:
-    """The story of a history, up to line `until` if that is given, and its findings.
+    """Tells what a run did, and what deserves a second look.
 
-    Raises `IllegalEvent` or `Undecodable`, each naming the line, for a history that can't be folded.
+    Args:
+        lines: The lines of its log, from the first on.
+        until: The last line to tell; None for all.
+
+    Raises:
+        IllegalEvent, Undecodable: The history can't be folded; the error names the line.
     """
     teller = Teller()
     for line in lines:
@@ -43,17 +40,38 @@ def audit(lines: Iterable[Line], *, until: int | None = None) -> Audit:
     return teller.done()
 
 
+S = TypeVar("S", bound=msgspec.Struct)
+Tell = TypeVar("Tell", bound=Callable[..., None])
+_TELL: dict[type, Callable[..., None]] = {}
+
+
+def _tells(*kinds: type) -> Callable[[Tell], Tell]:
+    """Declares what events of these classes add to the story."""
+
+    def declare(tell: Tell) -> Tell:
+        _TELL.update(dict.fromkeys(kinds, tell))
+        return tell
+
+    return declare
+
+
+_AS_IN_THE_STATE = (
+    *("run", "task", "agent", "workspace", "parent", "phase", "stopped"),
+    *("limits", "spent", "turns", "resumes", "seq"),
+)
+
+
 class Teller:
-    """Reads a history once, line by line, and remembers what belongs together."""
+    """Reads a history once, line by line, and collects what belongs together."""
 
     def __init__(self) -> None:
         self.state: State = NEW
         self.began: datetime | None = None
-        self.lives: list[LifeStory] = []
-        self.asks: list[AskStory] = []
-        self.calls: dict[str, CallStory] = {}
-        self.waits: list[WaitStory] = []
-        self.questions: dict[str, QuestionStory] = {}
+        self.lives: list[stories.LifeStory] = []
+        self.asks: list[stories.AskStory] = []
+        self.calls: dict[str, stories.CallStory] = {}
+        self.waits: list[stories.WaitStory] = []
+        self.questions: dict[str, stories.QuestionStory] = {}
         self.noted: list[Finding] = []
         self.forgotten: set[str] = set()
         self.life = 0
@@ -61,7 +79,7 @@ class Teller:
         self.at = datetime.min.replace(tzinfo=UTC)
 
     def line(self, line: Line) -> None:
-        """Tell one line."""
+        """Adds one line to the story."""
         self.seq, self.at, self.life = line.seq, line.at, line.life
         self.began = self.began or line.at
         for raw in line.events:
@@ -72,6 +90,7 @@ class Teller:
             tell = _TELL.get(type(event))
             if tell is not None:
                 tell(self, event, before)
+            self.noted += _findings.of_event(event, before, self.life, self.seq)
         self.state = replace(self.state, seq=line.seq, life=line.life, at=line.at)
 
     def done(self) -> Audit:
@@ -80,20 +99,9 @@ class Teller:
         if self.lives:
             self._ended_life(self.lives[-1], state)
         for call in state.calls:
-            self.calls[call.call.id].open = call.open
+            self.calls[call.call.id].in_doubt = call.in_doubt
         told = Audit(
-            run=state.run,
-            task=state.task,
-            agent=state.agent,
-            workspace=state.workspace,
-            parent=state.parent,
-            phase=state.phase,
-            stopped=state.stopped,
-            limits=state.limits,
-            spent=state.spent,
-            turns=state.turns,
-            resumes=state.resumes,
-            seq=state.seq,
+            **{name: getattr(state, name) for name in _AS_IN_THE_STATE},
             began=self.began,
             ended=state.at,
             answer=state.answer if state.phase == "done" else None,
@@ -106,8 +114,18 @@ class Teller:
         told.findings = _findings.find(told, self.noted)
         return told
 
-    def _live(self, event: e.Any, before: State) -> None:
-        """Let the event belong to its life; a life that begins with an answer is a person's."""
+    def _begun(self, kind: type[S], event: msgspec.Struct, **more: Any) -> S:
+        """A story that begins here, with what it has in common with the event."""
+        return kind(**shared(kind, event), seq=self.seq, at=self.at, **more)
+
+    def _end(self, span: Span, event: msgspec.Struct | None = None, **more: Any) -> None:
+        """Ends a span here; it takes over what it has in common with the event."""
+        taken = {} if event is None else shared(type(span), event)
+        for name, value in {**taken, **more, "ended": self.at, "ended_seq": self.seq}.items():
+            setattr(span, name, value)
+
+    def _live(self, event: e.AnyEvent, before: State) -> None:
+        """Adds the event to its life. A life that begins with an answer is that of a person."""
         last = self.lives[-1] if self.lives else None
         if last is None or last.life != self.life:
             gap = None
@@ -115,7 +133,7 @@ class Teller:
                 self._ended_life(last, before)
                 gap = (self.at - last.ended).total_seconds()
             kind: Literal["start", "answer"] = "start" if isinstance(event, e.RunStarted) else "answer"
-            last = LifeStory(
+            last = stories.LifeStory(
                 life=self.life, kind=kind, seq=self.seq, began=self.at, ended=self.at, last_seq=self.seq, gap=gap
             )
             self.lives.append(last)
@@ -125,174 +143,114 @@ class Teller:
         if isinstance(event, e.RunResumed):
             last.kind = "resume"
             last.counted, last.clock_back = event.counted, event.clock_back
-            last.drift = _drift(before.definitions, event.definitions)
+            last.drift = (before.definitions or event.definitions).drift(event.definitions)
         if isinstance(event, e.RunForked):
             last.kind = "fork"
-            self.noted.append(_findings.forked(event.parent, event.seq, event.fence, self.seq))
 
-    def _ended_life(self, life: LifeStory, state: State) -> None:
-        """How a life ended, by the state it left."""
+    def _ended_life(self, life: stories.LifeStory, state: State) -> None:
+        """How a life ended, from the state after it."""
         life.stopped = state.stopped
         if state.stopped is not None:
             life.end = "stopped"
         elif state.phase in ("done", "paused"):
             life.end = "done" if state.phase == "done" else "paused"
 
+    @_tells(e.RunResumed, e.RunForked)
     def _resumed(self, event: e.RunResumed | e.RunForked, before: State) -> None:
-        """What was in flight is open now."""
+        """What was in flight is in doubt now."""
         if self.asks and self.asks[-1].came == "asked":
-            self.asks[-1].came = "lost"
-            self.asks[-1].ended, self.asks[-1].ended_seq = self.at, self.seq
+            self._end(self.asks[-1], came="lost")
         for call in before.calls:
             for attempt in self.calls[call.call.id].attempts:
                 if attempt.did == "in flight":
-                    attempt.did = "open"
-                    attempt.ended, attempt.ended_seq = self.at, self.seq
+                    self._end(attempt, did="in doubt")
 
+    @_tells(e.ModelAsked)
     def _asked(self, event: e.ModelAsked, before: State) -> None:
-        turn = before.turns + 1
-        self.asks.append(
-            AskStory(purpose=event.purpose, turn=turn, n=event.n, seq=self.seq, at=self.at, bound=event.bound)
-        )
+        self.asks.append(self._begun(stories.AskStory, event, turn=before.turns + 1))
 
+    @_tells(e.ReplySaved)
     def _replied(self, event: e.ReplySaved, before: State) -> None:
-        ask, reply = self.asks[-1], event.reply
-        ask.came, ask.ended, ask.ended_seq = "replied", self.at, self.seq
-        ask.text, ask.usage, ask.dollars, ask.model = reply.text, reply.usage, reply.dollars, reply.model
-        ask.calls = [call.id for call in reply.calls]
-        for call in reply.calls:
-            self.calls[call.id] = CallStory(
-                id=call.id, turn=ask.turn, tool=call.tool, arguments=call.arguments, seq=self.seq, at=self.at
-            )
+        ask, calls = self.asks[-1], event.reply.calls
+        self._end(ask, event.reply, came="replied", calls=[call.id for call in calls])
+        self.calls |= {call.id: self._begun(stories.CallStory, call, turn=ask.turn) for call in calls}
 
+    @_tells(e.CallsMade)
+    def _made(self, event: e.CallsMade, before: State) -> None:
+        self.calls |= {call.id: self._begun(stories.CallStory, call, turn=0) for call in event.calls}
+
+    @_tells(e.ModelFailed)
     def _failed(self, event: e.ModelFailed, before: State) -> None:
-        ask = self.asks[-1]
-        ask.came, ask.ended, ask.ended_seq = "failed", self.at, self.seq
-        ask.error, ask.billed = event.error, event.billed
+        self._end(self.asks[-1], event, came="failed")
 
+    @_tells(e.AttemptMarked)
     def _marked(self, event: e.AttemptMarked, before: State) -> None:
         call = before.find(event.call)
         rung: Literal["first", "harmless", "missing", "person", "nothing"] = "first"
         if call is not None and call.attempts:
-            rung = call.cleared or ("harmless" if call.open else "nothing")
-        self.calls[event.call].attempts.append(
-            AttemptStory(
-                n=event.n,
-                seq=self.seq,
-                at=self.at,
-                life=self.life,
-                key=event.key,
-                effect=event.effect,
-                rung=rung,
-                remembers=event.remembers,
-            )
-        )
+            rung = call.cleared or ("harmless" if call.in_doubt else "nothing")
+        attempt = self._begun(stories.AttemptStory, event, life=self.life, rung=rung)
+        self.calls[event.call].attempts.append(attempt)
 
+    @_tells(e.AttemptEnded)
     def _ended(self, event: e.AttemptEnded, before: State) -> None:
-        attempt = self.calls[event.call].attempts[-1]
-        attempt.did, attempt.error = event.did, event.error
-        attempt.ended, attempt.ended_seq = self.at, self.seq
+        self._end(self.calls[event.call].attempts[-1], event)
 
+    @_tells(e.ResultRecorded)
     def _recorded(self, event: e.ResultRecorded, before: State) -> None:
         call = self.calls[event.call]
-        call.how, call.text, call.lossy, call.first = event.how, event.text, event.lossy, event.first
-        call.ended, call.ended_seq = self.at, self.seq
-        if event.how == "ran":
-            attempt = call.attempts[-1]
-            attempt.did, attempt.ended, attempt.ended_seq = "ran", self.at, self.seq
+        self._end(call, event)
+        if event.how == "ran" and call.attempts:
+            self._end(call.attempts[-1], did="ran")
         if event.how == "found" and call.lookups:
-            call.lookups[-1].said, call.lookups[-1].ended = "found", self.at
+            self._end(call.lookups[-1], said="found")
 
+    @_tells(e.ChildStarted)
+    def _started(self, event: e.ChildStarted, before: State) -> None:
+        self.calls[event.call].child = event.run
+
+    @_tells(e.ChildRested)
+    def _rested(self, event: e.ChildRested, before: State) -> None:
+        self.calls[event.call].child_spent = event.spent
+
+    @_tells(e.LookupAsked)
     def _lookup(self, event: e.LookupAsked, before: State) -> None:
         self._forgotten(before, event.call)
-        self.calls[event.call].lookups.append(LookupStory(n=event.n, seq=self.seq, at=self.at, believes=event.believes))
+        self.calls[event.call].lookups.append(self._begun(stories.LookupStory, event))
 
+    @_tells(e.LookupAnswered)
     def _looked(self, event: e.LookupAnswered, before: State) -> None:
-        lookup = self.calls[event.call].lookups[-1]
-        lookup.said, lookup.error, lookup.ended = event.said, event.error or "", self.at
+        self._end(self.calls[event.call].lookups[-1], said=event.said, error=event.error or "")
 
+    @_tells(e.QuestionAsked)
     def _question(self, event: e.QuestionAsked, before: State) -> None:
         if event.kind == "settle":
             self._forgotten(before, event.call)
-        question = QuestionStory(
-            id=event.id, kind=event.kind, seq=self.seq, at=self.at, why=event.why, arguments=event.arguments
-        )
-        self.questions[event.id] = question
+        question = self.questions[event.id] = self._begun(stories.QuestionStory, event)
         self.calls[event.call].questions.append(question)
 
+    @_tells(e.QuestionAnswered)
     def _answered(self, event: e.QuestionAnswered, before: State) -> None:
         question = self.questions[event.id]
-        question.answer, question.who, question.text = event.answer, event.who, event.text
-        question.answered, question.answered_seq = self.at, self.seq
+        self._end(question, event, arguments=question.arguments)  # those that were asked about
 
     def _forgotten(self, before: State, call: str) -> None:
-        """Note, once a call, that its key could not be used again because of its age or of the clock."""
+        """Notes, once a call, that its key was too old to be used again, or that the clock was set back since."""
         found = before.find(call)
         if found is None or not found.attempts or call in self.forgotten:
             return
         first = found.attempts[0]
-        if first.remembers is None:
+        if first.key_ttl is None:
             return
         expired = any(a.expired for a in found.attempts)
-        if expired or self.at >= first.marked + timedelta(seconds=first.remembers):
-            why = "the clock was set back since" if expired else f"it was remembered for {first.remembers:g} s"
-            says = f"{call} could not run again with its key, first sent at {first.marked:%Y-%m-%d %H:%M:%S}: {why}"
-            self.noted.append(Finding(kind="key-expired", seqs=(self.seq,), says=says, call=call))
+        if expired or (self.at - first.marked).total_seconds() >= first.key_ttl:
+            self.noted.append(_findings.expired(call, first, self.seq, clock_back=expired))
             self.forgotten.add(call)
 
-    def _accepted(self, event: e.WorkspaceAccepted, before: State) -> None:
-        names = ", ".join(file.path for file in event.files)
-        says = f"{event.by} accepted files that were changed from outside: {names}"
-        self.noted.append(Finding(kind="workspace-accepted", seqs=(self.seq,), says=says))
-
+    @_tells(e.FileWritten)
     def _wrote(self, event: e.FileWritten, before: State) -> None:
-        self.calls[event.call].files.append(FileHash(path=event.path, sha256=event.sha256))
+        self.calls[event.call].files.append(FileHash(**shared(FileHash, event)))
 
+    @_tells(e.WaitUntil)
     def _waits(self, event: e.WaitUntil, before: State) -> None:
-        self.waits.append(WaitStory(seq=self.seq, at=self.at, until=event.until, why=event.why, call=event.call))
-
-    def _stopped(self, event: e.RunStopped, before: State) -> None:
-        if self.state.stopped is not None:
-            self.noted.append(_findings.stop(self.life, self.state.stopped, self.seq))
-
-    def _limits(self, event: e.LimitsChanged, before: State) -> None:
-        self.noted.append(_findings.limits(before.limits, event.limits, self.seq))
-
-    def _unknown(self, event: e.Unknown, before: State) -> None:
-        self.noted.append(_findings.unknown(event.tag, self.seq))
-
-
-Tell = Callable[[Teller, e.Any, State], None]
-
-_TELL = cast(
-    "dict[type, Tell]",
-    {
-        e.RunResumed: Teller._resumed,
-        e.RunForked: Teller._resumed,
-        e.ModelAsked: Teller._asked,
-        e.ReplySaved: Teller._replied,
-        e.ModelFailed: Teller._failed,
-        e.AttemptMarked: Teller._marked,
-        e.AttemptEnded: Teller._ended,
-        e.ResultRecorded: Teller._recorded,
-        e.LookupAsked: Teller._lookup,
-        e.LookupAnswered: Teller._looked,
-        e.QuestionAsked: Teller._question,
-        e.QuestionAnswered: Teller._answered,
-        e.WorkspaceAccepted: Teller._accepted,
-        e.FileWritten: Teller._wrote,
-        e.WaitUntil: Teller._waits,
-        e.RunStopped: Teller._stopped,
-        e.LimitsChanged: Teller._limits,
-        e.Unknown: Teller._unknown,
-    },
-)
-
-
-def _drift(was: Definitions | None, now: Definitions) -> list[str]:
-    """The names of the definitions that changed between two lives; a tool's as `tool NAME`."""
-    if was is None:
-        return []
-    changed = [part for part in ("instructions", "parameters", "context") if getattr(was, part) != getattr(now, part)]
-    tools = sorted(name for name in was.tools.keys() | now.tools.keys() if was.tools.get(name) != now.tools.get(name))
-    return changed + [f"tool {name}" for name in tools]
+        self.waits.append(self._begun(stories.WaitStory, event))

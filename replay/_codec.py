@@ -1,16 +1,20 @@
 """Events to bytes and back.
 
-An event is encoded, decoded again and compared before anyone may write it: a value that JSON would bend (a NaN becomes
-null, a wrong type passes a constructor) is refused here, in memory, and never found out at a resume (design, "Bytes").
-A tag this version does not know is kept whole, because a later version's log must survive being read by this one.
+An event is encoded, decoded and compared before it may be written. So a value that JSON would change (a NaN becomes
+null, and a constructor checks no types) is refused in memory, and not found out at a resume.
+An event whose tag this version does not know is kept whole: a later version may have written it.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import msgspec
 
-from replay import _events
+from replay._event import EVENTS, Event
 from replay.errors import NotFaithful, Undecodable
+from replay.events import AnyEvent, UnknownEvent
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -19,22 +23,21 @@ class _Envelope(msgspec.Struct, frozen=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(_events.Known)
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(functools.reduce(operator.or_, EVENTS.values()))
 _envelope = msgspec.json.Decoder(_Envelope)
-TAGS: frozenset[str] = frozenset(str(t.__struct_config__.tag) for t in _events.Event.__subclasses__())
 
 
-def tag(event: _events.Any) -> str:
+def tag(event: AnyEvent) -> str:
     """The event's tag on disk."""
-    return event.tag if isinstance(event, _events.Unknown) else str(type(event).__struct_config__.tag)
+    return event.tag if isinstance(event, UnknownEvent) else str(type(event).__struct_config__.tag)
 
 
-def encode(event: _events.Any) -> bytes:
+def encode(event: AnyEvent) -> bytes:
     """One event as one JSON object.
 
     Raises `NotFaithful` when decoding these bytes would not give the same event back.
     """
-    if isinstance(event, _events.Unknown):
+    if isinstance(event, UnknownEvent):
         return event.raw
     try:
         raw = _encoder.encode(event)
@@ -46,8 +49,8 @@ def encode(event: _events.Any) -> bytes:
     return raw
 
 
-def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> _events.Any:
-    """One JSON object as an event; an unknown tag comes back whole as `Unknown`.
+def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> AnyEvent:
+    """One JSON object as an event; an unknown tag comes back whole as `UnknownEvent`.
 
     Raises `Undecodable`, which names line `seq`, when a known tag has fields of another type or there is no tag.
     """
@@ -59,9 +62,9 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> _events.Any:
         envelope = _envelope.decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise Undecodable(seq, str(error)) from error
-    if envelope.type in TAGS:
+    if envelope.type in EVENTS:
         raise Undecodable(seq, f"{envelope.type}: {why}")
-    return _events.Unknown(envelope.type, bytes(raw), envelope.ignorable)
+    return UnknownEvent(envelope.type, bytes(raw), envelope.ignorable)
 
 
 def encode_value(value: msgspec.Struct) -> str:

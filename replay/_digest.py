@@ -1,7 +1,7 @@
-"""Digests: 16 bytes of SHA-256 in hex, over canonical bytes.
+"""Digests: the first 16 bytes of SHA-256, in hex.
 
-The conversation's digest is a chain, so that naming "all messages so far" at every ask costs one message, not the
-whole history.
+The digest of a conversation is a chain: each is made of the one before and one message. So the digest of "all messages
+so far" costs one message at each request, not the whole history.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import hashlib
 
 import msgspec
 
-from replay._messages import Message
+from replay.messages import Message
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _sha256 = hashlib.sha256()
-"""Copied for each digest: finding the algorithm anew takes as long as digesting a few hundred bytes."""
+"""Copied for each digest. Looking the algorithm up takes as long as digesting a few hundred bytes."""
 
 
 def of(data: bytes) -> str:
-    """The digest of some bytes: 32 hex digits."""
+    """Digests bytes into 32 hex digits."""
     running = _sha256.copy()
     running.update(data)
     return running.hexdigest()[:32]
 
 
 def of_value(value: object) -> str:
-    """The digest of a value's canonical JSON (keys sorted)."""
+    """Digests the canonical JSON of a value (its keys sorted) into 32 hex digits."""
     return of(_encoder.encode(value))
 
 
 def conversation(before: str, message: Message) -> str:
-    """The digest of a conversation, from the digest of all messages before the last and that last one."""
+    """Digests a conversation, given the digest of all messages before the last one."""
     return of(before.encode() + _encoder.encode(message))

@@ -1,19 +1,19 @@
-"""What a retrace found, in shapes for whoever shows it: drift, and the one divergence with both sides of it.
+"""What a retrace found: drift, and the first divergence with both of its sides.
 
-Both sides are kept as JSON texts of events, because a later version's event has no other form. A difference is told
-field by field, and line by line where a field holds text of several lines: a person must see at a glance what today's
-code would do otherwise.
+Both sides are kept as the JSON of events, because an event of a later version has no other form. A difference is shown
+field by field, and line by line where a field holds several lines of text; of a digest only that it changed.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
+from replay._event import EVENTS
 from replay.errors import Diverged
 
 SHOWN = 300
@@ -21,12 +21,16 @@ SHOWN = 300
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """The same decision from a changed part.
+    """The same decision, made of a part that has changed.
 
-    `part` names it: `instructions`, `tools`, `messages`, `parameters` or `bound` of an ask; `why`, `text` or `detail`
-    where only the decider's own words differ; `tool NAME`, `instructions`, `parameters` or `context` of the definitions
-    that a life began with. `was` is the history's digest, value or words, `now` today's; empty where there is none, as
-    of a tool that is new or gone.
+    Attributes:
+        seq: The line.
+        tag: The event.
+        part: `instructions`, `tools`, `messages`, `parameters` or `bound` of a request; `why`, `text` or `detail` where
+            only the sentence differs; `tool NAME`, `instructions`, `parameters` or `context` of the definitions that a
+            process began with.
+        was: The digest, value or sentence in the history; empty if there is none (the tool is new).
+        now: That of the current code; empty if there is none (the tool is gone).
     """
 
     seq: int
@@ -35,12 +39,21 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     was: str
     now: str
 
+    @property
+    def title(self) -> str:
+        """What a person calls the decision, or `the agent` for its definitions."""
+        return EVENTS[self.tag].title
+
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """The first place where today's code decides otherwise.
+    """The first place where the current code decides otherwise.
 
-    `was` is what the history holds from there to the line's end, `now` what would be written instead, both as JSON
-    texts of events; `why` is a sentence.
+    Attributes:
+        seq: The line.
+        at: When it was written (UTC).
+        was: What the history holds from there to the end of the line, as the JSON of events.
+        now: What the current code would write instead, as the JSON of events.
+        why: The difference as a sentence.
     """
 
     seq: int
@@ -50,14 +63,19 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
     def diff(self) -> str:
-        """Both sides against each other, one difference below the other: `-` is the history, `+` today's code."""
+        """Shows the differences, one a line: `-` is the history, `+` the current code."""
         return "\n".join(_differences([json.loads(text) for text in self.was], [json.loads(text) for text in self.now]))
 
 
 class Retraced(msgspec.Struct, frozen=True, kw_only=True):
-    """What a retrace found: how many decisions were compared, the drift, and the divergence if there is one.
+    """What a retrace found.
 
-    `seq` is the last line walked.
+    Attributes:
+        run: The run's id.
+        seq: The last line that was compared.
+        decisions: How many decisions were compared.
+        drift: The same decisions from changed parts.
+        divergence: The first other decision, or None.
     """
 
     run: str
@@ -67,7 +85,7 @@ class Retraced(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None
 
     def check(self) -> None:
-        """Raise `Diverged`, which shows both sides, if there is a divergence: for tests."""
+        """Raises `Diverged`, which shows both sides, if there is a divergence. Meant for tests."""
         if self.divergence is not None:
             raise Diverged(self.run, self.divergence.seq, self.divergence.why, self.divergence.diff())
 
@@ -78,16 +96,29 @@ def _differences(was: Sequence[dict[str, object]], now: Sequence[dict[str, objec
         would = now[place] if place < len(now) else None
         if held is None or would is None or held["type"] != would["type"]:
             if held is not None:
-                yield f"- {_cut(json.dumps(held, ensure_ascii=False))}"
+                yield f"- {_shown(held)}"
             if would is not None:
-                yield f"+ {_cut(json.dumps(would, ensure_ascii=False))}"
+                yield f"+ {_shown(would)}"
         else:
             for name in dict.fromkeys([*held, *would]):
-                yield from _field(f"{held['type']}.{name}", held.get(name), would.get(name))
+                yield from _field(f"{_title(held)}, {name}", held.get(name), would.get(name))
+
+
+def _title(event: Mapping[str, object]) -> str:
+    tag = str(event["type"])
+    return EVENTS[tag].title if tag in EVENTS else tag
+
+
+def _shown(event: Mapping[str, object]) -> str:
+    fields = {name: value for name, value in event.items() if name not in ("type", "digest", "digests")}
+    return f"{_title(event)}: {_cut(json.dumps(fields, ensure_ascii=False))}"
 
 
 def _field(name: str, was: object, now: object) -> Iterator[str]:
     if was == now:
+        return
+    if ", digest" in name and not isinstance(was, dict):  # two digests tell a person no more than that
+        yield f"  {name}: changed"
         return
     if isinstance(was, dict) and isinstance(now, dict):
         for part in dict.fromkeys([*was, *now]):
@@ -102,6 +133,6 @@ def _field(name: str, was: object, now: object) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    """A line of a diff: what a terminal would obey is written by its number, since it is printed wherever tests are."""
+    """A line of a diff, cut, with control characters escaped: it is printed to terminals."""
     short = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)

@@ -1,43 +1,50 @@
-"""Findings: what an auditor would underline, each with the lines that show it and a sentence (spec row 27).
+"""Findings: what deserves a second look, each with the lines that show it and a sentence.
 
 kind                 what it says
 settled-by-person    a person said what an interrupted call did
 settled-by-service   the service was asked, and an interrupted call had happened
-approved, refused    a person (or the policy) said whether a call may run
-rerun                a call ran again, and why that was harmless
+approved, refused    a person, or the policy, said whether a call may run
+rerun                a call ran again, and why that was safe
 key-expired          a call could not run again, because its key may have been forgotten
-intent-refused       a call was refused because its intent already happened
-lost-ask             a reply never came, and the bound of its ask counts as spent
-billed-failure       an ask failed that may have been billed
-clock-back           a life found the wall clock behind the log
-workspace-accepted   somebody vouched for files that were changed from outside
-forked               the run goes on from a line of another one, and what that did behind it is fenced
-drift                a life runs with other definitions than the one before
-limits-changed       from here on the run may use more, or less
-lossy                a result or a reply could not be kept exactly as it came
-open                 a call may have happened, and nothing settles it
-stopped              a life ended by a stop, whether or not another went on
-unknown-event        an event of a later version, which this one can't tell
+intent-refused       a call was refused because the same had already happened
+lost-ask             a reply never came, and the bound of its request counts as spent
+billed-failure       a request failed and may have been billed
+conversation-rebuilt the model refused what it had written itself, and gets it rebuilt from texts and calls
+request-refused      a request from outside did not fit
+reply-refused        a reply was no answer, and the model was asked again
+summary-no-use       a summary did not make the next request much shorter
+clock-back           the wall clock was set back before a resume
+workspace-accepted   somebody accepted files that were changed from outside
+workspace-moved      the workspace is in another place, its files as the run left them
+forked               the run goes on from a line of another one
+drift                a resume brought other definitions
+limits-changed       the run may use more, or less, from here on
+lossy                a reply or a result could not be kept exactly as it came
+in-doubt             a call may have happened, and nothing settles it yet
+stopped              the run stopped, whether or not it was resumed later
+unknown-event        an event of a later version
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from replay._state import Stopped
-from replay._story import AskStory, AttemptStory, Audit, CallStory, Finding, QuestionStory
-from replay._values import Fenced, Limits
+from replay import events as e
+from replay.state import Attempt, State
+from replay.stories import AskStory, AttemptStory, Audit, CallStory, Finding, QuestionStory
+from replay.values import Limits
 
 _HARMLESS = {
     "reads": "it only reads",
     "idempotent": "its tool is idempotent",
     "keyed": "the service still remembered its key",
-    "once": "nothing",
+    "non_idempotent": "nothing",
 }
 
 
 def find(told: Audit, noted: list[Finding]) -> list[Finding]:
-    """All findings of a story, in the order of their first lines. `noted` are those that only the events show."""
+    """All findings of a story, in the order of their first lines. `noted` are those found in single events."""
     found = [*noted, *_lives(told), *_asks(told.asks)]
     for call in told.calls:
         found += _call(call)
@@ -47,10 +54,10 @@ def find(told: Audit, noted: list[Finding]) -> list[Finding]:
 def _lives(told: Audit) -> Iterator[Finding]:
     for life in told.lives:
         if life.clock_back:
-            says = f"life {life.life} found the wall clock behind the log; keys from before count as forgotten"
+            says = f"life {life.life} began with the wall clock set back; older keys count as forgotten"
             yield Finding(kind="clock-back", seqs=(life.seq,), says=says)
         if life.drift:
-            says = f"life {life.life} runs with other definitions than the one before: {', '.join(life.drift)}"
+            says = f"life {life.life} began with other definitions than the one before: {', '.join(life.drift)}"
             yield Finding(kind="drift", seqs=(life.seq,), says=says)
 
 
@@ -60,12 +67,30 @@ def _asks(asks: list[AskStory]) -> Iterator[Finding]:
         most = f"{ask.bound.input_tokens} + {ask.bound.output_tokens} tokens"
         if ask.bound.dollars is not None:
             most += f", ${ask.bound.dollars:.4f}"
+        if ask.lossy:
+            says = f"the reply for turn {ask.turn} could not be kept exactly as it came"
+            yield Finding(kind="lossy", seqs=seqs, says=says)
         if ask.came == "lost":
-            says = f"the reply to the ask for turn {ask.turn} never came; its bound counts as spent ({most})"
+            says = f"the reply to the request for turn {ask.turn} never came; its bound counts as spent ({most})"
             yield Finding(kind="lost-ask", seqs=seqs, says=says)
         if ask.came == "failed" and ask.billed:
-            says = f"an ask for turn {ask.turn} failed and may have been billed; its bound counts as spent ({most})"
+            says = f"a request for turn {ask.turn} failed and may have been billed; its bound counts as spent ({most})"
             yield Finding(kind="billed-failure", seqs=seqs, says=says)
+    yield from _summaries([ask for ask in asks if ask.came == "replied" and ask.usage is not None])
+
+
+def _summaries(asks: list[AskStory]) -> Iterator[Finding]:
+    """Summaries between two turns of which the second was not at least a quarter shorter."""
+    for before, summary, after in zip(asks, asks[1:], asks[2:], strict=False):
+        if (before.purpose, summary.purpose, after.purpose) != ("turn", "summary", "turn"):
+            continue
+        then, since = (ask.usage.input_tokens if ask.usage is not None else 0 for ask in (before, after))
+        if 4 * since > 3 * then:
+            says = (
+                f"the summary before turn {after.turn} shrank the conversation too little: the request before it had "
+                f"{then:,} tokens, the one after it {since:,}"
+            )
+            yield Finding(kind="summary-no-use", seqs=_lines(summary.seq, summary.ended_seq), says=says)
 
 
 def _call(call: CallStory) -> Iterator[Finding]:
@@ -78,18 +103,20 @@ def _call(call: CallStory) -> Iterator[Finding]:
     if call.how == "refused" and call.first is not None:
         says = f"{name} was not run: call {call.first} had already done the same"
         yield Finding(kind="intent-refused", seqs=_lines(call.seq, last), says=says, call=call.id)
+    if call.how == "no_output":
+        says = f"the answer in turn {call.turn} was refused: {call.text}"
+        yield Finding(kind="reply-refused", seqs=_lines(call.seq, last), says=says, call=call.id)
     if call.how == "found":
         says = f"{name} may have acted when it was interrupted; the service was asked, and it had happened"
         tried = call.attempts[-1].seq if call.attempts else call.seq
         yield Finding(kind="settled-by-service", seqs=_lines(tried, last), says=says, call=call.id)
     if call.lossy:
+        says = f"the result of {name} could not be kept exactly as it came; its text says what is lost"
+        yield Finding(kind="lossy", seqs=(last,), says=says, call=call.id)
+    if call.in_doubt:
+        acted = tuple(a.seq for a in call.attempts if a.did in ("in doubt", "unknown", "in flight"))
         yield Finding(
-            kind="lossy", seqs=(last,), says=f"the result of {name} could not be kept exactly as it came", call=call.id
-        )
-    if call.open:
-        acted = tuple(a.seq for a in call.attempts if a.did in ("open", "unknown", "in flight"))
-        yield Finding(
-            kind="open", seqs=acted, says=f"{name} may have happened, and nothing settles it yet", call=call.id
+            kind="in-doubt", seqs=acted, says=f"{name} may have happened, and nothing settles it yet", call=call.id
         )
 
 
@@ -101,7 +128,7 @@ def _attempt(call: CallStory, name: str, attempt: AttemptStory) -> Iterator[Find
     if attempt.n == 1:
         return
     why = {
-        "harmless": f"a repeat was harmless: {_HARMLESS[attempt.effect]}",
+        "harmless": f"a repeat was safe: {_HARMLESS[attempt.effect]}",
         "missing": "the service said that no attempt so far had done anything",
         "person": "a person said that no attempt so far had done anything",
         "nothing": "the attempt before certainly did nothing",
@@ -113,9 +140,9 @@ def _attempt(call: CallStory, name: str, attempt: AttemptStory) -> Iterator[Find
 
 
 def _question(call: str, name: str, question: QuestionStory) -> Iterator[Finding]:
-    if question.answer is None or question.answered_seq is None:
+    if question.answer is None or question.ended_seq is None:
         return
-    seqs = _lines(question.seq, question.answered_seq)
+    seqs = _lines(question.seq, question.ended_seq)
     said = f": {question.text}" if question.text else ""
     if question.kind == "settle":
         says = f"{question.who} settled {name} with {question.answer}{said}"
@@ -125,32 +152,78 @@ def _question(call: str, name: str, question: QuestionStory) -> Iterator[Finding
         yield Finding(kind=kind, seqs=seqs, says=f"{question.who} {kind} {name}{said}", call=call)
 
 
-def stop(life: int, stopped: Stopped, seq: int) -> Finding:
-    """A stop, at the line that says it."""
-    final = " for good" if stopped.final else ""
-    detail = f": {stopped.detail}" if stopped.detail else ""
-    says = f"the run was stopped in life {life}{final} ({stopped.reason}){detail}"
-    return Finding(kind="stopped", seqs=(seq,), says=says)
+def _forked(event: e.RunForked, _before: State, _life: int) -> str:
+    guarded = ", ".join(f"{f.tool} ({f.call} of {f.run})" for f in event.fork_guard)
+    said = "; ".join(f"{one.who}: {one.text}" for one in event.messages)
+    told = guarded and f"; not to be done again: {guarded}", said and f"; messages that were not taken over: {said}"
+    return f"it goes on from line {event.seq} of {event.parent}{''.join(told)}"
 
 
-def forked(parent: str, line: int, fence: tuple[Fenced, ...], seq: int) -> Finding:
-    """What a fork comes from, and what it must not do again."""
-    known = f"; not to be done again: {', '.join(f'{f.tool} ({f.call} of {f.run})' for f in fence)}" if fence else ""
-    return Finding(kind="forked", seqs=(seq,), says=f"it goes on from line {line} of {parent}{known}")
+def _rebuilt(event: e.ModelAsked, before: State, _life: int) -> str:
+    if event.rebuilt_upto <= before.rebuilt_upto:
+        return ""
+    sent = f"the first {event.rebuilt_upto} messages are sent rebuilt from here on"
+    return f"the model refused the conversation as it came; {sent}"
 
 
-def limits(was: Limits, now: Limits, seq: int) -> Finding:
-    """Other limits from line `seq` on: what they were and are."""
-    changed = [f for f in Limits.__struct_fields__ if getattr(was, f) != getattr(now, f)]
-    each = ", ".join(f"{f} {_limit(getattr(was, f))} -> {_limit(getattr(now, f))}" for f in changed)
-    return Finding(kind="limits-changed", seqs=(seq,), says=f"the limits are others from here on: {each}")
+def _stopped(event: e.RunStopped, _before: State, life: int) -> str:
+    detail = f": {event.detail}" if event.detail else ""
+    return f"the run was stopped in life {life}{' for good' if event.final else ''} ({event.reason}){detail}"
 
 
-def _limit(value: float | None) -> str:
-    return "unlimited" if value is None else f"{value:g}"
+def _limits(event: e.LimitsChanged, before: State, _life: int) -> str:
+    was, now = ({name: getattr(of, name) for name in Limits.__struct_fields__} for of in (before.limits, event.limits))
+    changed = [f"{name} {_limit(was[name])} -> {_limit(now[name])}" for name in was if was[name] != now[name]]
+    return f"the limits changed: {', '.join(changed)}"
 
 
-def unknown(tag: str, seq: int) -> Finding:
-    """An event that only a later version can tell."""
-    says = f"an event of a later version ({tag}) stands here, and what it means is not told"
-    return Finding(kind="unknown-event", seqs=(seq,), says=says)
+def _limit(value: object) -> str:
+    return "unlimited" if value is None else f"{value:g}" if isinstance(value, int | float) else f"{value}"
+
+
+OF_EVENTS: dict[type, tuple[str, Callable[[Any, State, int], str]]] = {
+    e.RunForked: ("forked", _forked),
+    e.ModelAsked: ("conversation-rebuilt", _rebuilt),
+    e.ReplyRefused: (
+        "reply-refused",
+        lambda event, before, _: (
+            f"the reply of turn {before.turns} was no answer, and the model was asked again: {event.why}"
+        ),
+    ),
+    e.WorkspaceAccepted: (
+        "workspace-accepted",
+        lambda event, *_: (
+            f"{event.by} accepted files that were changed from outside: {', '.join(file.path for file in event.files)}"
+        ),
+    ),
+    e.RequestRefused: (
+        "request-refused",
+        lambda event, *_: f"{event.request}{event.who and f', by {event.who}'} was refused: {event.why}",
+    ),
+    e.WorkspaceMoved: (
+        "workspace-moved",
+        lambda event, *_: f"the workspace is {event.path} from here on" + (event.by and f", said {event.by}"),
+    ),
+    e.RunStopped: ("stopped", _stopped),
+    e.LimitsChanged: ("limits-changed", _limits),
+    e.UnknownEvent: (
+        "unknown-event",
+        lambda event, *_: f"here stands an event of a later version ({event.tag}), whose meaning is not known",
+    ),
+}
+"""Events that are worth a look by themselves: the kind of the finding, and its sentence; "" is no finding."""
+
+
+def of_event(event: e.AnyEvent, before: State, life: int, seq: int) -> Iterator[Finding]:
+    """The finding that an event is by itself, if it is one; `before` is the state it met."""
+    kind, words = OF_EVENTS.get(type(event), ("", None))
+    says = words(event, before, life) if words is not None else ""
+    if says:
+        yield Finding(kind=kind, seqs=(seq,), says=says)
+
+
+def expired(call: str, first: Attempt, seq: int, *, clock_back: bool) -> Finding:
+    """The finding about a key that was too old, or of unknown age, to be sent again."""
+    why = "the clock was set back since" if clock_back else f"it was remembered for {first.key_ttl:g} s"
+    says = f"{call} could not run again with its key, first sent at {first.marked:%Y-%m-%d %H:%M:%S}: {why}"
+    return Finding(kind="key-expired", seqs=(seq,), says=says, call=call)

@@ -1,13 +1,12 @@
-"""The pure half of a fork: what another run begins with, and what of its parent it must not do again.
+"""The pure half of a fork: what the new run begins with, and which effects of its parent it must not repeat.
 
-A fork's state is the line it forks at with the outcomes folded and the intents dropped: what had come back there is
-known, what was about to happen is decided anew. What the parent did behind that is in the world all the same, and the
-fork's model does not know it: after a rewind it may well order the same payment again. So those effects make the
-*fence*. Reads are no effects. A call that certainly did nothing is left out; one that may have acted, and that the fork
-does not itself hold as open, is in it as not known to have happened.
+A fork begins with the state at its line, without the decisions of that line: what had come back is known, what was
+about to happen is decided again. Whatever the parent did after the line has already taken effect, and the fork's
+model does not know it: it may well order the same payment again. These effects are the *fork guard*. Reads are no
+effects. A call that certainly did nothing is left out. One that may have acted, and is not in doubt in the fork
+itself, is in it as not known to have happened.
 
-The files are those of that line too: a path that the parent wrote only later had then the content that its first write
-found.
+The files are those of the line too: a path that the parent wrote only later had the content that its first write found.
 """
 
 from __future__ import annotations
@@ -19,23 +18,28 @@ import msgspec
 from msgspec.structs import replace
 
 from replay import _codec
-from replay import _events as e
+from replay import events as e
 from replay._fold import Line, load, step
-from replay._messages import HAPPENED
-from replay._retrace import is_decision
-from replay._state import NEW, CallState, State
-from replay._values import Fenced
 from replay.errors import NoSuchLine
+from replay.messages import HAPPENED
+from replay.state import NEW, CallState, State
+from replay.values import ParentEffect, Queued
 
-ROOM = 2_000_000
-"""Characters of results that one fence holds: its event is one line, which has a limit."""
+_SAID, _MESSAGES = 200, 1_000
+"""Characters of the beginning of a message, and how many messages, the newest, that a fork is told."""
+MAX_TEXT = 2_000_000
+"""Characters of results in one fork guard: its event is one line, which has a limit."""
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """What a fork is made of.
 
-    `keep` is how many events of the parent's last shared line it takes, `event` its own first event, `state` where it
-    then stands, `files` the contents that its workspace may have. `parent` is where the parent's history ends.
+    Attributes:
+        keep: How many events of the last shared line it takes.
+        event: Its own first event.
+        state: Its state after that event.
+        files: The contents that each file of its workspace may have (SHA-256 in hex, None for no such file).
+        parent: The state of the parent at its last line.
     """
 
     keep: int
@@ -46,17 +50,36 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fork(
-    lines: Sequence[Line], seq: int, *, run: str, at: datetime, host: str, pid: int, others: Iterable[Fenced] = ()
+    lines: Sequence[Line],
+    seq: int,
+    *,
+    run: str,
+    uid: str = "",
+    at: datetime,
+    host: str,
+    pid: int,
+    others: Iterable[ParentEffect] = (),
 ) -> Fork:
-    """The run `run`, forked at `at` from a whole history at its line `seq`. `others` join its fence.
+    """Forks a history at one of its lines.
 
-    Raises `NoSuchLine` when the history has no such line or is not begun there, `IllegalEvent` and `Undecodable` when
-    it can't be folded.
+    Args:
+        lines: The whole history.
+        seq: The last line that the fork shares.
+        uid: The new run's identity.
+        run: The fork's id.
+        at: The time of the fork (UTC).
+        host: The host that makes it.
+        pid: The process that makes it.
+        others: Effects of other forks of the same history, which it must not repeat either.
+
+    Raises:
+        NoSuchLine: The history has no such line, or the run had not begun there.
+        IllegalEvent, Undecodable: The history can't be folded.
     """
     shared = _before(lines, seq)
     if shared.phase == "new":
         raise NoSuchLine(load(lines).run, seq, lines[-1].seq if lines else -1)
-    keep, behind = 0, _Behind(shared)
+    keep, after = 0, _After(shared)
     for line in lines:
         if line.seq < seq:
             continue
@@ -64,33 +87,43 @@ def fork(
         if line.seq == seq:
             keep = _outcomes(events)
         for event in events[keep if line.seq == seq else 0 :]:
-            behind.tell(event, line.at, line.seq)
-        behind.state = replace(behind.state, seq=line.seq, life=line.life, at=line.at)
-    fence = _bounded(dict.fromkeys([*behind.fence(), *others]))
-    event = e.RunForked(run=run, parent=behind.state.run, seq=seq, host=host, pid=pid, fence=fence)
+            after.add(event, line.at, line.seq)
+        after.state = replace(after.state, seq=line.seq, life=line.life, at=line.at)
+    fork_guard = _bounded(dict.fromkeys([*after.fork_guard(), *others]))
+    event = e.RunForked(
+        run=run,
+        uid=uid,
+        parent=after.state.run,
+        seq=seq,
+        host=host,
+        pid=pid,
+        fork_guard=fork_guard,
+        messages=tuple(after.messages[-_MESSAGES:]),
+    )
     state = replace(step(shared, event, at), seq=seq + 1, life=shared.life + 1, at=at)
-    return Fork(keep=keep, event=event, state=state, files={**behind.files, **shared.files}, parent=behind.state)
+    return Fork(keep=keep, event=event, state=state, files={**after.files, **shared.files}, parent=after.state)
 
 
-def effects(lines: Sequence[Line], seq: int) -> list[Fenced]:
-    """What a history did behind its line `seq`, all of which is folded: the results of what may have changed something.
+def effects(lines: Sequence[Line], seq: int) -> list[ParentEffect]:
+    """What a history did after its line `seq`: the results of every call that may have changed something.
 
-    Raises as `fork` does.
+    Raises:
+        IllegalEvent, Undecodable: The history can't be folded.
     """
-    behind = _Behind(load([line for line in lines if line.seq <= seq]))
+    after = _After(load([line for line in lines if line.seq <= seq]))
     for line in lines:
         for raw in line.events if line.seq > seq else ():
-            behind.tell(_codec.decode(raw, seq=line.seq), line.at, line.seq)
-    return behind.fence()
+            after.add(_codec.decode(raw, seq=line.seq), line.at, line.seq)
+    return after.fork_guard()
 
 
-def _outcomes(events: Sequence[e.Any]) -> int:
+def _outcomes(events: Sequence[e.AnyEvent]) -> int:
     """How many events of a line came before the first decision."""
-    return next((i for i, event in enumerate(events) if is_decision(event)), len(events))
+    return next((i for i, event in enumerate(events) if event.is_decision), len(events))
 
 
 def _before(lines: Sequence[Line], seq: int) -> State:
-    """The state at line `seq`: its outcomes folded, its intents dropped. Phase `new` where there is no such line."""
+    """The state at line `seq`, without its decisions. Its phase is `new` if there is no such line."""
     state = NEW
     for line in lines:
         events = [_codec.decode(raw, seq=line.seq) for raw in line.events]
@@ -102,31 +135,36 @@ def _before(lines: Sequence[Line], seq: int) -> State:
     return NEW
 
 
-class _Behind:
-    """What the parent did behind the line: told event by event."""
+class _After:
+    """Collects what the parent did after the line."""
 
     def __init__(self, shared: State) -> None:
         self.state = shared
         self.files: dict[str, tuple[str | None, ...]] = {}
-        self._open = set(shared.open)
-        self._found: list[Fenced] = []
+        self.messages: list[Queued] = []
+        self._in_doubt = set(shared.in_doubt)
+        self._found: list[ParentEffect] = []
 
-    def tell(self, event: e.Any, at: datetime, seq: int) -> None:
-        """One more event."""
+    def add(self, event: e.AnyEvent, at: datetime, seq: int) -> None:
+        """Adds one event."""
         before, self.state = self.state, step(self.state, event, at, seq=seq)
-        if isinstance(event, e.RunForked):  # the fork of a fork, from before the first: its parent's effects stay known
-            self._found += event.fence
+        if isinstance(event, e.RunForked):  # a fork of a fork, from before the first: what its parent did stays known
+            self._found += event.fork_guard
+            self.messages += event.messages
+        if isinstance(event, e.MessageReceived):
+            text = event.text if len(event.text) <= _SAID else f"{event.text[:_SAID]}..."
+            self.messages.append(Queued(id=event.id, who=event.who, text=text))
         if isinstance(event, e.FileIntended):
             self.files.setdefault(event.path, (event.before,))
         if isinstance(event, e.ResultRecorded) and event.how in HAPPENED:
             call = before.find(event.call)
             if call is not None and _acts(call):
-                self._found.append(_fenced(call, before.run, event.text))
+                self._found.append(_effect(call, before.run, event.text))
 
-    def fence(self) -> list[Fenced]:
-        """Every effect, in the order in which they became known; those of which nobody knows last."""
-        unknown = [c for c in self.state.calls if c.open and _acts(c) and c.call.id not in self._open]
-        return [*self._found, *(_fenced(c, self.state.run, None) for c in unknown)]
+    def fork_guard(self) -> list[ParentEffect]:
+        """Every effect in the order in which they became known; last those of which nobody knows."""
+        unknown = [c for c in self.state.calls if c.in_doubt and _acts(c) and c.call.id not in self._in_doubt]
+        return [*self._found, *(_effect(c, self.state.run, None) for c in unknown)]
 
 
 def _acts(call: CallState) -> bool:
@@ -134,24 +172,25 @@ def _acts(call: CallState) -> bool:
     return any(attempt.effect != "reads" for attempt in call.attempts)
 
 
-def _fenced(call: CallState, run: str, text: str | None) -> Fenced:
-    return Fenced(
+def _effect(call: CallState, run: str, text: str | None) -> ParentEffect:
+    return ParentEffect(
         tool=call.call.tool,
         intent=call.attempts[-1].intent,
-        arguments=call.call.arguments,
+        arguments=call.arguments,
         call=call.call.id,
         text=text or "",
         run=run,
         happened=text is not None,
+        written=call.call.arguments,
     )
 
 
-def _bounded(fence: Iterable[Fenced]) -> tuple[Fenced, ...]:
-    """The fence with long results cut where all of them would not fit in one line; a cut one says so."""
-    held = tuple(fence)
-    if sum(len(one.text) for one in held) <= ROOM:
+def _bounded(fork_guard: Iterable[ParentEffect]) -> tuple[ParentEffect, ...]:
+    """The fork guard, with long results cut if all of them would not fit into one line; a cut one says so."""
+    held = tuple(fork_guard)
+    if sum(len(one.text) for one in held) <= MAX_TEXT:
         return held
-    most = ROOM // len(held)
+    most = MAX_TEXT // len(held)
     return tuple(
         replace(f, text=f"{f.text[:most]} ... (cut; run {f.run} holds the whole)") if len(f.text) > most else f
         for f in held

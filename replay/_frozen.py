@@ -1,7 +1,7 @@
-"""A state as bytes, for a snapshot: a cache of the fold, never the truth (spec row 14).
+"""A state as bytes, for a snapshot. A snapshot is a cache of the fold; the log alone is the truth.
 
-`FOLD_VERSION` names what the fold means. It is raised whenever a state of the same lines would hold something else, or
-a state's shape changes; a snapshot of another version is then passed over and the log is folded from its first line.
+`FOLD_VERSION` is raised whenever the same lines would give another state, or the fields of a state change. A snapshot
+of another version is passed over, and the log is folded from its first line.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from typing import Any, get_origin
 import msgspec
 
 from replay._history import History
-from replay._messages import Message
-from replay._state import State
+from replay.messages import Message
+from replay.state import State
 
-FOLD_VERSION = 2
+FOLD_VERSION = 21
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     if isinstance(value, History):
         return list(value)
     raise TypeError(type(value).__name__)
 
 
-def _whole(kind: type, value: Any) -> object:
+def _from_json(kind: type, value: Any) -> object:
     if (get_origin(kind) or kind) is History:
         return History(msgspec.convert(value, list[Message]))
     raise TypeError(str(kind))
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_plain)
-_decoder = msgspec.json.Decoder(State, dec_hook=_whole)
+_encoder = msgspec.json.Encoder(enc_hook=_to_json)
+_decoder = msgspec.json.Decoder(State, dec_hook=_from_json)
 
 
 def dump(state: State) -> bytes:
-    """The state as one JSON object."""
+    """Turns a state into one JSON object."""
     return _encoder.encode(state)
 
 
 def restore(data: bytes) -> State | None:
-    """The state that `dump` gave, or None when these bytes are none of this version's."""
+    """Turns what `dump` made back into a state; None if these bytes are not a state of this version."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, RecursionError, TypeError):

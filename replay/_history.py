@@ -1,8 +1,8 @@
-"""An append-only sequence with the manners of a value.
+"""An append-only sequence that behaves like a value.
 
-A state is never changed, yet a run may hold ten thousand messages, and copying them at every event would make a fold
-quadratic. `History` shares one list between all states of a line of history and lets each see only its own length;
-appending to a state that is not the newest copies, so no state ever sees another's future.
+A state never changes, yet a run may hold ten thousand messages, and copying them at every event would make a fold
+quadratic. So the states of one history share one list, and each sees only its own length. Appending to an older state
+copies the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class History(Sequence[T]):
         self._length = len(self._items)
 
     def append(self, item: T) -> History[T]:
-        """The history that has `item` at its end; this one stays as it is."""
+        """Returns this history with `item` at its end; this one stays as it is."""
         longer: History[T] = History.__new__(History)
         longer._items = self._items if len(self._items) == self._length else self._items[: self._length]
         longer._items.append(item)

@@ -1,10 +1,44 @@
-"""How a transition says that an event cannot be: one exception, caught where the line's number is known."""
+"""How the fold's transitions are declared, and how one says that an event can't be."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+import functools
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from replay._event import Event
+from replay.state import State
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Event)
+
+
+class Transitions(dict[type[Event], Callable[[State, Any, datetime], State]]):
+    """What each event does to the state."""
+
+    def on(
+        self, kind: type[E]
+    ) -> Callable[[Callable[[State, E, datetime], State]], Callable[[State, E, datetime], State]]:
+        """Declares a function as the transition of events of this class."""
+
+        def declare(move: Callable[[State, E, datetime], State]) -> Callable[[State, E, datetime], State]:
+            self[kind] = move
+            return move
+
+        return declare
+
+
+@functools.cache
+def _names(kind: type[msgspec.Struct], source: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in source.__struct_fields__)
+
+
+def shared(kind: type[msgspec.Struct], source: msgspec.Struct) -> dict[str, Any]:
+    """The fields that a part of a state, or a story, has in common with what it is made of."""
+    return {name: getattr(source, name) for name in _names(kind, type(source))}
 
 
 class Broken(Exception):
@@ -12,7 +46,7 @@ class Broken(Exception):
 
 
 def require(holds: object, why: str) -> None:
-    """Raise `Broken(why)` unless `holds`."""
+    """Raises `Broken(why)` unless `holds`."""
     if not holds:
         raise Broken(why)
 

@@ -1,36 +1,34 @@
 """What can be wrong with a history.
 
-    ReplayError
-    ├── IllegalEvent      an event that the fold's table does not allow where it stands
-    ├── NoSuchLine        a line that a history does not have, or that stands before its run began
-    ├── NotFaithful       an event that would not come back from disk as it went in
-    ├── Undecodable       bytes that are valid JSON but no event of this vocabulary
-    └── Diverged          a history that today's code would not have written
-
-Each carries its data as arguments, says what is true now, and has a `hint` that says what to do next.
+ReplayError
+├── IllegalEvent      an event that the fold's table does not allow where it stands
+├── NoSuchLine        a line that a history does not have, or that stands before its run began
+├── NotFaithful       an event that would not come back from disk as it went in
+├── Undecodable       bytes that are valid JSON but no event of this vocabulary
+└── Diverged          a history that the current code would not have written
 """
 
 from __future__ import annotations
 
+from eventlog.errors import StructuredError
 
-class ReplayError(Exception):
+
+class ReplayError(StructuredError):
     """The root of replay's errors."""
 
     hint = "The log is untouched; `refold verify` and `refold cat` show what it holds."
 
 
 class IllegalEvent(ReplayError):
-    """An event stands where the fold's table does not allow it (spec row 1, design "Tags on disk").
+    """An event stands where the fold's table does not allow it.
 
     `seq` is the line's sequence number, or None for an event that was not yet on disk; `tag` names the event.
     """
 
-    def __init__(self, seq: int | None, tag: str, phase: str, why: str) -> None:
-        super().__init__(seq, tag, phase, why)
-        self.seq = seq
-        self.tag = tag
-        self.phase = phase
-        self.why = why
+    seq: int | None
+    tag: str
+    phase: str
+    why: str
 
     def __str__(self) -> str:
         where = "a new line" if self.seq is None else f"line {self.seq}"
@@ -38,15 +36,12 @@ class IllegalEvent(ReplayError):
 
 
 class NoSuchLine(ReplayError):
-    """The run can't be forked at line `seq`: its history begins behind it or ends, with line `last`, before it."""
+    """The run can't be forked at line `seq`: its history begins after it, or ends before it, with line `last`."""
 
     hint = "`refold cat RUN` and `refold audit RUN` show its lines; the first that can be forked holds run_started."
-
-    def __init__(self, run: str, seq: int, last: int) -> None:
-        super().__init__(run, seq, last)
-        self.run = run
-        self.seq = seq
-        self.last = last
+    run: str
+    seq: int
+    last: int
 
     def __str__(self) -> str:
         if self.seq > self.last:
@@ -55,26 +50,19 @@ class NoSuchLine(ReplayError):
 
 
 class NotFaithful(ReplayError):
-    """An event would not be read back as it was given, so it was not written (design, "Bytes")."""
+    """An event would not be read back as it was given, so it was not written."""
 
+    sentence = "{tag} can't be stored faithfully: {why}"
     hint = "Nothing was written. A value of this event has a shape that JSON does not keep; report it with the tag."
-
-    def __init__(self, tag: str, why: str) -> None:
-        super().__init__(tag, why)
-        self.tag = tag
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"{self.tag} can't be stored faithfully: {self.why}"
+    tag: str
+    why: str
 
 
 class Undecodable(ReplayError):
     """A known tag with fields of other types, or an object without a tag: no version of refold wrote it."""
 
-    def __init__(self, seq: int | None, why: str) -> None:
-        super().__init__(seq, why)
-        self.seq = seq
-        self.why = why
+    seq: int | None
+    why: str
 
     def __str__(self) -> str:
         where = "an event" if self.seq is None else f"an event of line {self.seq}"
@@ -82,19 +70,16 @@ class Undecodable(ReplayError):
 
 
 class Diverged(ReplayError):
-    """Today's code decides otherwise than this history (spec row 28); raised where a retrace is a test.
+    """The current code decides otherwise than this history; raised where a retrace is a test.
 
-    `seq` is the first line that differs, `why` a sentence, `diff` both sides: `-` the history, `+` today's code.
+    `seq` is the first line that differs, `why` a sentence, `diff` both sides: `-` the history, `+` the current code.
     """
 
     hint = "If the other way is meant, make the test anew from a run that goes it; else change the code back."
-
-    def __init__(self, run: str, seq: int, why: str, diff: str) -> None:
-        super().__init__(run, seq, why, diff)
-        self.run = run
-        self.seq = seq
-        self.why = why
-        self.diff = diff
+    run: str
+    seq: int
+    why: str
+    diff: str
 
     def __str__(self) -> str:
         return f"{self.run} diverges at line {self.seq}: {self.why}\n{self.diff}".rstrip()

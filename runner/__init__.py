@@ -1,182 +1,146 @@
-"""runner: run an agent so that a crash at any moment loses no paid work and repeats no action in the outside world.
+"""runner: run an agent so that a crash at any moment loses no paid work and repeats no action outside.
 
-Declare tools with `tool`, put them in an `Agent`, `start` a run in a directory of runs, and `resume` it from any
-process.
-`start` and `resume` are async, `start_sync` and `resume_sync` the same for code without an event loop. They return
-`Finished` or `Paused`; a stop is raised as the `RunStopped` that names its reason. Open questions are answered by
-`approve`, `refuse` and `settle`; `stop` ends a run for good, `fork` goes on from an earlier line. `ScriptedModel` and
-`Recorded` are models for tests.
-`retrace`, `preflight` and `export` hold what was logged against today's agent.
+Declare tools with `tool`, put them in an `Agent`, `start` a run, and `resume` it from any process. Both are async;
+`start_sync` and `resume_sync` do the same without an event loop. They return an `Outcome`, `Finished`, `Paused` or
+`Waiting`, and raise the `Stopped` that names why a run goes no further. `approve`, `refuse` and `settle` answer
+questions; `stop` ends a run for good; `fork` goes on from an earlier line.
+
+`runner.errors` has every error, `runner.review` compares logs with the current code, `runner.testing` has models and
+crash tests. The types of messages are in `replay.messages`.
 """
 
-from replay import (
-    Answered,
-    Bound,
-    Limits,
-    Message,
-    Question,
-    Replied,
-    Reply,
-    Result,
-    Said,
-    State,
-    Summary,
-    ToolCall,
-    Usage,
-)
-from runner._agent import Agent
-from runner._audit import Audited, audit
-from runner._call import Call, Found, Missing, NotInACall, Unsure, current_call
+import runner._siblings  # noqa: F401 (first: another package of the same name fails here, with a sentence)
+
+# isort: split
+from eventlog import BadRunId, DiskFull, LogDamaged, NoSuchRun, RunExists, RunLocked
+from replay import Question, State
+from replay.messages import CostBound, Image, Reply, ToolCall, Usage
+from replay.values import Effect, Limits
+from runner import errors, review
+from runner._agent.agent import Agent
+from runner._agent.agent_tool import as_tool
+from runner._agent.call import Call, Found, Missing, Unsure, current_call
+from runner._agent.context import DropResults, KeepLast, Policy, Summarise, SummariseAfter, TokenBudget, Trim
+from runner._agent.declaration import ToolOptions
+from runner._agent.keys import key
+from runner._agent.model import Model, Request
+from runner._agent.tools import FunctionTool, Tool, tool
+from runner._agent.workspace import Workspace
 from runner._clock import Clock
-from runner._context import Policy, Summarise, SummariseAfter
-from runner._decide import decide
-from runner._export import BadExport, CannotExport, export, retrace_export
-from runner._fork import fork
-from runner._guarantees import Guarantee, guarantees
-from runner._keys import key
-from runner._life import resume, resume_sync, start, start_sync
-from runner._listing import Listed, listed, read, unfinished
-from runner._masks import SECRETS, masked
-from runner._model import Model, Request, ToolSpec
-from runner._preflight import Hitch, Preflight, preflight
-from runner._questions import Answer, Finished, OnQuestion, Paused, approve, refuse, settle, stop
-from runner._recorded import BadRecording, Recorded, Recorder
-from runner._retrace import retrace
-from runner._scripted import ScriptedModel, calls
-from runner._signals import parking
-from runner._stops import (
-    DollarLimit,
-    Forked,
-    Interrupted,
-    ModelUnavailable,
-    RunStopped,
-    StoppedByPerson,
-    TokenLimit,
-    TooManyResumes,
-    TurnLimit,
-    WorkspaceChanged,
-)
-from runner._tools import Tool, tool
-from runner._workspace import Workspace
+from runner._durable import durable, durable_main
+from runner._engine.lifecycle import resume, resume_sync, start, start_sync
+from runner._engine.signals import draining
+from runner._engine.stream import stream
+from runner._policy.decide import decide
+from runner._runs.ask import Receipt, approve, edit, park, refuse, respond, settle, stop
+from runner._runs.compact import compact
+from runner._runs.fork import fork
+from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
+from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting
+from runner._runs.say import allow, send
+from runner._runs.status import RunStatus
+from runner._service.attach import enqueue, run, run_sync
+from runner._service.handle import Run
+from runner._service.worker import Worker
 from runner.errors import (
-    AlreadyAnswered,
     BadAgent,
     BadTool,
-    CannotContinue,
     ModelError,
+    NeedsDecision,
     NeedsPerson,
-    NoSuchQuestion,
-    NotFinished,
-    NotForkable,
-    NotStarted,
-    NotStoppable,
-    NoWorkspace,
-    OtherAgent,
-    OutsideWorkspace,
-    ReadOnlyWorkspace,
+    OutcomeUnknown,
     RunError,
+    StillWaiting,
+    Stopped,
     ToolFailed,
-    Unknown,
-    WrongAnswer,
 )
 
 __all__ = [
-    "SECRETS",
     "Agent",
-    "AlreadyAnswered",
     "Answer",
-    "Answered",
-    "Audited",
     "BadAgent",
-    "BadExport",
-    "BadRecording",
+    "BadRunId",
     "BadTool",
-    "Bound",
     "Call",
-    "CannotContinue",
-    "CannotExport",
     "Clock",
-    "DollarLimit",
+    "CostBound",
+    "DiskFull",
+    "DropResults",
+    "Effect",
     "Finished",
-    "Forked",
     "Found",
-    "Guarantee",
-    "Hitch",
-    "Interrupted",
+    "FunctionTool",
+    "Image",
+    "KeepLast",
     "Limits",
-    "Listed",
-    "Message",
+    "LogDamaged",
     "Missing",
     "Model",
     "ModelError",
-    "ModelUnavailable",
+    "NeedsDecision",
     "NeedsPerson",
-    "NoSuchQuestion",
-    "NoWorkspace",
-    "NotFinished",
-    "NotForkable",
-    "NotInACall",
-    "NotStarted",
-    "NotStoppable",
+    "NoSuchRun",
     "OnQuestion",
-    "OtherAgent",
-    "OutsideWorkspace",
+    "Outcome",
+    "OutcomeUnknown",
     "Paused",
     "Policy",
-    "Preflight",
     "Question",
-    "ReadOnlyWorkspace",
-    "Recorded",
-    "Recorder",
-    "Replied",
+    "Receipt",
     "Reply",
     "Request",
-    "Result",
+    "Run",
     "RunError",
-    "RunStopped",
-    "Said",
-    "ScriptedModel",
+    "RunExists",
+    "RunInfo",
+    "RunLocked",
+    "RunStatus",
     "State",
-    "StoppedByPerson",
+    "StillWaiting",
+    "Stopped",
     "Summarise",
     "SummariseAfter",
-    "Summary",
-    "TokenLimit",
-    "TooManyResumes",
+    "TokenBudget",
     "Tool",
     "ToolCall",
     "ToolFailed",
-    "ToolSpec",
-    "TurnLimit",
-    "Unknown",
+    "ToolOptions",
+    "Trim",
     "Unsure",
     "Usage",
+    "Waiting",
+    "Worker",
     "Workspace",
-    "WorkspaceChanged",
-    "WrongAnswer",
+    "allow",
     "approve",
-    "audit",
-    "calls",
+    "as_tool",
+    "compact",
     "current_call",
     "decide",
-    "export",
+    "draining",
+    "durable",
+    "durable_main",
+    "edit",
+    "enqueue",
+    "errors",
     "fork",
-    "guarantees",
     "key",
-    "listed",
-    "masked",
-    "parking",
-    "preflight",
-    "read",
+    "list_runs",
+    "list_unfinished",
+    "park",
+    "read_state",
     "refuse",
+    "respond",
     "resume",
     "resume_sync",
-    "retrace",
-    "retrace_export",
+    "review",
+    "run",
+    "run_sync",
+    "send",
     "settle",
     "start",
     "start_sync",
     "stop",
+    "stream",
     "tool",
-    "unfinished",
 ]

@@ -1,58 +1,83 @@
-"""Time as the runner meets it: read here and nowhere else, and handed on as a value.
+"""Time: read here and nowhere else, and passed on as a value.
 
-A log's clock never runs backwards: `now` is the wall clock, or the last line's time plus the monotonic seconds since
-this
-process read or wrote it, whichever is later. So a wait ends even when the wall clock was set back, and time that passed
-while the machine was suspended counts (design, "Time is an input").
+Log time is the wall clock, or the time of the last line plus the monotonic seconds since this process read or wrote it,
+whichever is later. So it never goes back, a wait ends even if the wall clock was set back, and time counts during which
+the machine was suspended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 CLOCK_BACK = timedelta(seconds=60)
 
 
 class Clock:
-    """The machine's clocks. A test passes its own, and nothing sleeps."""
+    """The clocks of the machine, or the time of day of another (`eventlog.Store.now`). A test passes its own."""
+
+    _now: Callable[[], datetime] = functools.partial(datetime.now, UTC)  # also where a subclass has its own __init__
+
+    def __init__(self, now: Callable[[], datetime] | None = None) -> None:
+        if now is not None:
+            self._now = now
 
     def wall(self) -> datetime:
-        """The time of day, UTC."""
-        return datetime.now(UTC)
+        """The time of day (UTC)."""
+        return self._now()
 
     def monotonic(self) -> float:
         """Seconds that never go backwards."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Waits for some seconds."""
         await asyncio.sleep(seconds)
 
 
 class LogClock:
-    """One log's time, from a `Clock` and the time of its last line."""
+    """The time of one log, from a `Clock` and the time of its last line."""
 
     def __init__(self, clock: Clock, last: datetime | None) -> None:
-        self._clock = clock
+        self.clock = clock
         self.back = last is not None and clock.wall() < last - CLOCK_BACK
         self._last = last
         self._since = clock.monotonic()
 
     def now(self) -> datetime:
-        """The time for the next line."""
-        wall = self._clock.wall()
+        """The time of the next line (UTC)."""
+        wall = self.clock.wall()
         if self._last is None:
             return wall
-        return max(wall, self._last + timedelta(seconds=self._clock.monotonic() - self._since))
+        return max(wall, self._last + timedelta(seconds=self.clock.monotonic() - self._since))
 
     def wrote(self, at: datetime) -> None:
-        """A line was written at `at`."""
+        """Notes that a line was written at `at`."""
         self._last = at
-        self._since = self._clock.monotonic()
+        self._since = self.clock.monotonic()
+
+    def left(self, moment: datetime) -> float:
+        """Seconds until a moment of log time; negative once it has passed."""
+        return (moment - self.now()).total_seconds()
 
     async def until(self, moment: datetime) -> None:
-        """Wait for a moment of this log's time."""
-        while (left := (moment - self.now()).total_seconds()) > 0:
-            await self._clock.sleep(left)
+        """Waits until a moment of log time."""
+        while (left := self.left(moment)) > 0:
+            await self.clock.sleep(left)
+
+    @contextlib.contextmanager
+    def alarm(self, moment: datetime | None, rings: asyncio.Future[None]) -> Iterator[None]:
+        """While this lasts, set `rings` at a moment of log time."""
+        if moment is None:
+            yield
+            return
+        timer = asyncio.ensure_future(self.until(moment))
+        timer.add_done_callback(lambda _: None if rings.done() else rings.set_result(None))
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -1,25 +1,36 @@
-"""Stops: why a run goes no further. Each is logged under its class's name, then raised.
-
-RunStopped                        beside the phase; a resume clears it, except a final one (spec row 2)
-├── TurnLimit, TokenLimit, DollarLimit, TooManyResumes
-├── WorkspaceChanged, ModelUnavailable
-└── Interrupted, StoppedByPerson, Forked
-"""
+"""The root of runner's errors, and what a log calls a stop. `runner.errors` offers all of them."""
 
 from __future__ import annotations
 
-from runner.errors import RunError
+from eventlog.errors import StructuredError
+from runner._urls import bare_urls
 
 
-class RunStopped(RunError):
+class RunError(StructuredError):
+    """The root of runner's errors: facts as fields, a sentence as its text, and a `hint`."""
+
+    def __str__(self) -> str:
+        """Say what is true now, without the keys that a URL may hold."""
+        return bare_urls(super().__str__())
+
+
+class ChildRun(RunError):
+    """A child run was to be carried on, or forked, by itself: only whoever carries its parent on does that."""
+
+    sentence = "{run} is a child of {parent}, and is carried on with it"
+    hint = (
+        "Resume, or fork, the parent. Questions of the child can be answered, and it can be stopped, by its own name."
+    )
+    run: str
+    parent: str
+
+
+class Stopped(RunError):
     """The run stopped and its log says so. `reason` is the class's name; `detail` says more."""
 
     hint = "Resume it."
-
-    def __init__(self, run: str, detail: str = "") -> None:
-        super().__init__(run, detail)
-        self.run = run
-        self.detail = detail
+    run: str
+    detail: str = ""
 
     @property
     def reason(self) -> str:
@@ -27,79 +38,98 @@ class RunStopped(RunError):
         return type(self).__name__
 
     def __str__(self) -> str:
-        return (
-            f"{self.run} stopped ({self.reason}): {self.detail}"
-            if self.detail
-            else f"{self.run} stopped ({self.reason})"
-        )
+        return f"{self.run} stopped ({self.reason})" + (f": {self.detail}" if self.detail else "")
 
 
-class TurnLimit(RunStopped):
-    """The run used its turns (spec row 3)."""
+class TurnLimit(Stopped):
+    """The run used its turns."""
 
     hint = "Resume it with a higher limit of turns."
 
 
-class TokenLimit(RunStopped):
-    """The run used its tokens (spec row 3)."""
+class TokenLimit(Stopped):
+    """The run used its tokens."""
 
     hint = "Resume it with a higher limit of tokens."
 
 
-class DollarLimit(RunStopped):
-    """The run used its dollars, the bounds of lost asks included (spec row 3)."""
+class DollarLimit(Stopped):
+    """The run used its dollars, the bounds of lost asks included."""
 
     hint = "Resume it with a higher limit of dollars."
 
 
-class TooManyResumes(RunStopped):
-    """The run was resumed as often as it may be (spec row 4)."""
+class Deadline(Stopped):
+    """The run's deadline has come; nothing began after it."""
+
+    hint = "Resume it with a later `until`."
+
+
+class TooManyResumes(Stopped):
+    """The run was resumed as often as it may be."""
 
     hint = "Find out why it keeps ending; then resume it with a higher limit of resumes."
 
 
-class WorkspaceChanged(RunStopped):
-    """Files the run wrote no longer hold what it wrote (spec row 5). `detail` names them."""
+class WorkspaceChanged(Stopped):
+    """Files the run wrote no longer hold what it wrote. `detail` names them."""
 
     hint = "Restore the files, or resume accepting the workspace as it is."
 
 
-class ModelUnavailable(RunStopped):
+class ModelUnavailable(Stopped):
     """The model could not be asked: five retries in a row failed, or the failure was permanent."""
 
-    hint = "See to the cause, then resume it."
+    hint = "Remove the cause, then resume it."
 
 
-class Interrupted(RunStopped):
-    """A signal or a cancellation parked the run (spec row 9)."""
+class ConversationRefused(Stopped):
+    """The model refused the conversation, as it came and rebuilt from texts and calls. `detail` is what it said."""
+
+    hint = "Resume it with another model, fork it before the line that is refused, or set a policy that summarises."
+
+
+class EmptyReply(Stopped):
+    """The model's last reply is no answer: empty, or cut at its length limit, twice. `detail` says which."""
+
+    hint = "Resume it with a higher max_tokens or another model; it is asked again."
+
+
+class OutputInvalid(Stopped):
+    """The model's answers did not fit the agent's output type, `output_retries` times and once more. `detail`: why."""
+
+    hint = "Resume it with another model, or a type that fits; it is asked again."
+
+
+class Interrupted(Stopped):
+    """A signal or a cancellation parked the run."""
 
     hint = "Resume it when you like; nothing that had returned is lost."
 
 
-class StoppedByPerson(RunStopped):
-    """A person stopped the run for good (spec row 2)."""
+class Parked(Stopped):
+    """A person holds the run back: nothing but a resume of this run carries it on. `detail` names the person."""
+
+    hint = "Resume it when it may go on."
+
+
+class StoppedByPerson(Stopped):
+    """A person stopped the run for good; no resume clears it."""
 
     hint = "It stays stopped. Start a new one."
 
 
-class Forked(RunStopped):
-    """The run was stopped for good because a fork of it goes on in its place (spec row 2). `detail` names the fork."""
+class Forked(Stopped):
+    """The run was stopped for good because a fork of it goes on in its place. `detail` names the fork."""
 
     hint = "Resume the fork. If it is not there, its making was cut off: fork this run again."
 
 
-STOPS: dict[str, type[RunStopped]] = {
-    c.__name__: c
-    for c in (
-        TurnLimit,
-        TokenLimit,
-        DollarLimit,
-        TooManyResumes,
-        WorkspaceChanged,
-        ModelUnavailable,
-        Interrupted,
-        StoppedByPerson,
-        Forked,
-    )
-}
+class ParentClosed(Stopped):
+    """The run was a child, and its parent goes no further. `detail` names the parent."""
+
+    hint = "It stays stopped; its parent's answer, or a fork of its parent, is what goes on."
+
+
+STOPS = {kind.__name__: kind for kind in Stopped.__subclasses__()}
 """Every reason a log may name, and the error it is raised as."""

@@ -1,70 +1,66 @@
-"""What can go wrong in a run, and what a tool may say about its own attempt.
-
-    RunError
-    ├── ToolFailed           raised by a tool: this attempt certainly did nothing
-    ├── Unknown              raised by a tool: this attempt may have acted
-    │   └── NeedsPerson      and a person must answer something before another can go on
-    ├── ModelError           raised by a model: this ask came to nothing
-    ├── BadTool, BadAgent    a declaration that can't be used
-    ├── NotStarted, NotFinished, CannotContinue, NotStoppable, NotForkable    a run that can't be treated as asked
-    ├── OtherAgent           a run that another agent began
-    ├── NoSuchQuestion, AlreadyAnswered, WrongAnswer
-    ├── NoWorkspace, OutsideWorkspace, ReadOnlyWorkspace
-    └── RunStopped           the run stopped and its log says so: `runner._stops`
-
-A pause is no error: `start` and `resume` return it. Errors of the log itself are `eventlog.LogError`.
-"""
+"""What can go wrong in a run, and what a tool or a model may say of its own attempt. A pause is no error."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import KW_ONLY
+from datetime import datetime
+from typing import ClassVar
 
-class RunError(Exception):
-    """The root of runner's errors: data as arguments, a sentence as its text, and a `hint`."""
+from runner import _stops
 
-    hint = ""
+RunError = _stops.RunError
+Stopped = _stops.Stopped
+TurnLimit = _stops.TurnLimit
+TokenLimit = _stops.TokenLimit
+DollarLimit = _stops.DollarLimit
+Deadline = _stops.Deadline
+TooManyResumes = _stops.TooManyResumes
+WorkspaceChanged = _stops.WorkspaceChanged
+ModelUnavailable = _stops.ModelUnavailable
+ConversationRefused = _stops.ConversationRefused
+EmptyReply = _stops.EmptyReply
+OutputInvalid = _stops.OutputInvalid
+Interrupted = _stops.Interrupted
+Parked = _stops.Parked
+StoppedByPerson = _stops.StoppedByPerson
+Forked = _stops.Forked
+ParentClosed = _stops.ParentClosed
+ChildRun = _stops.ChildRun
+STOPS = _stops.STOPS
 
 
 class ToolFailed(RunError):
-    """Raised by a tool that is certain that *this attempt* did nothing (spec row 22).
+    """Raised by a tool that is certain that *this attempt* did nothing. `raw` are a framework's own words.
 
     `retry_after`: seconds after which another attempt is worth making; None means that trying again is pointless.
     """
 
+    sentence = "{why}"
     hint = "The model reads the reason as the call's result."
-
-    def __init__(self, why: str, retry_after: float | None = None) -> None:
-        super().__init__(why, retry_after)
-        self.why = why
-        self.retry_after = retry_after
-
-    def __str__(self) -> str:
-        return self.why
+    why: str
+    retry_after: float | None = None
+    raw: str = ""
 
 
-class Unknown(RunError):
-    """Raised by a tool that can't tell whether this attempt acted: the call stays open (spec row 22).
+class OutcomeUnknown(RunError):
+    """Raised by a tool that can't tell whether this attempt acted. `retry_after`: seconds the service asked for."""
 
-    `retry_after`: seconds the service asked to be left alone, if it did.
-    """
-
+    sentence = "{why}"
     hint = "The ladder settles it: run again if harmless, else ask the service, else ask a person."
-
-    def __init__(self, why: str, retry_after: float | None = None) -> None:
-        super().__init__(why, retry_after)
-        self.why = why
-        self.retry_after = retry_after
-
-    def __str__(self) -> str:
-        return self.why
+    why: str
+    retry_after: float | None = None
 
 
-class NeedsPerson(Unknown):
-    """Raised by a tool whose service wants an answer from a person: `why` is what it asks (spec row 23).
+class NeedsPerson(OutcomeUnknown):
+    """Raised by a tool whose service wants an answer from a person: `why` is what it asks.
 
     The ladder's first rungs are skipped, since a repeat would only be asked the same. A person settles the call: a
-    `rerun` may carry the answer, which the next attempts find in `Call.told`.
+    `rerun` may carry the answer, which the next attempts find in `Call.operator_note`. A `why` that begins as `FORM` is
+    answered by a JSON object or by `decline`, and by nothing else.
     """
 
+    FORM: ClassVar[re.Pattern[str]] = re.compile(r"\[forms?((?: [0-9a-f]{16})+)\] ")
     hint = "A person settles it: `refold settle RUN QUESTION rerun --answer TEXT`, or `done --found TEXT`."
 
 
@@ -72,215 +68,233 @@ class ModelError(RunError):
     """Raised by a model whose ask came to nothing.
 
     `transient`: asking again may help. `billed`: tokens may have been spent, so the ask's bound counts as spent.
-    `retry_after`: seconds the provider asked to be left alone.
+    `retry_after`: seconds the provider asked to be left alone. `refused_conversation`: it refused the messages for
+    good, and no tool, schema, model or parameter.
     """
 
+    sentence = "{why}"
     hint = "A transient failure is retried up to five times in a row; any other stops the run."
-
-    def __init__(
-        self, why: str, *, transient: bool = True, billed: bool = False, retry_after: float | None = None
-    ) -> None:
-        super().__init__(why)
-        self.why = why
-        self.transient = transient
-        self.billed = billed
-        self.retry_after = retry_after
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _model_error, (self.why, self.transient, self.billed, self.retry_after)
-
-
-def _model_error(why: str, transient: bool, billed: bool, retry_after: float | None) -> ModelError:  # noqa: FBT001 (pickle passes by position)
-    return ModelError(why, transient=transient, billed=billed, retry_after=retry_after)
+    why: str
+    _: KW_ONLY
+    transient: bool = True
+    billed: bool = False
+    retry_after: float | None = None
+    refused_conversation: bool = False
 
 
 class BadTool(RunError):
     """A function that can't be a tool as it is declared."""
 
+    sentence = "{tool} can't be a tool: {why}"
     hint = "Change the declaration; `runner.tool` says what each option means."
-
-    def __init__(self, tool: str, why: str) -> None:
-        super().__init__(tool, why)
-        self.tool = tool
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"{self.tool} can't be a tool: {self.why}"
+    tool: str
+    why: str
 
 
 class BadAgent(RunError):
     """An agent or a start that can't work as given."""
 
+    sentence = "{why}"
     hint = "Change what is passed to `runner.Agent` or `runner.start`."
+    why: str
+
+
+class InsideEventLoop(RunError):
+    """A `_sync` function was called where an event loop is running: it would block that loop."""
+
+    sentence = "{function}_sync was called inside a running event loop"
+    hint = "Use `await runner.{function}(...)`."
+    function: str
+
+
+class WorkerLeft(RunError):
+    """`Worker.start` was called while the worker leaves, or after that."""
+
+    sentence = "the worker is leaving and starts no run"
+    hint = "Use another worker, or `runner.enqueue`."
 
 
 class NotStarted(RunError):
     """The log holds no `run_started`: there is nothing to carry on."""
 
+    sentence = "{run} was created but never started"
     hint = "Start a new run; this directory can be removed."
-
-    def __init__(self, run: str) -> None:
-        super().__init__(run)
-        self.run = run
-
-    def __str__(self) -> str:
-        return f"{self.run} was created but never started"
+    run: str
 
 
 class NotFinished(RunError):
     """A run that is not done can't be continued in a new one."""
 
+    sentence = "{run} is not done, it is in phase {phase}"
     hint = "Resume it first."
-
-    def __init__(self, run: str, phase: str) -> None:
-        super().__init__(run, phase)
-        self.run = run
-        self.phase = phase
-
-    def __str__(self) -> str:
-        return f"{self.run} is not done, it is in phase {self.phase}"
+    run: str
+    phase: str
 
 
 class CannotContinue(RunError):
     """The log holds events of a later version: this version can read the run, but not carry it on."""
 
+    sentence = "{run} holds events this version does not know: {tags}"
     hint = "Resume with the version that wrote it, or a later one."
-
-    def __init__(self, run: str, tags: tuple[str, ...]) -> None:
-        super().__init__(run, tags)
-        self.run = run
-        self.tags = tags
-
-    def __str__(self) -> str:
-        return f"{self.run} holds events this version does not know: {', '.join(self.tags)}"
+    run: str
+    tags: tuple[str, ...]
 
 
 class OtherAgent(RunError):
     """The run was begun by an agent of another name: with this one's tools its calls would mean something else."""
 
+    sentence = "{run} is a run of agent {began!r}, not of {given!r}"
     hint = "Resume it with its own agent; one that was given a new name resumes it as `agent.replace(name=...)`."
+    run: str
+    began: str
+    given: str
 
-    def __init__(self, run: str, began: str, given: str) -> None:
-        super().__init__(run, began, given)
-        self.run = run
-        self.began = began
-        self.given = given
 
-    def __str__(self) -> str:
-        return f"{self.run} is a run of agent {self.began!r}, not of {self.given!r}"
+class NeedsDecision(RunError):
+    """`finished()` was asked of a run that waits for a person; `questions` are the ids of what is open."""
+
+    sentence = "{run} waits for a person to answer {questions}"
+    hint = "Answer with `runner.approve`, `refuse` or `settle`, or pass `on_question=`; then resume it."
+    run: str
+    questions: tuple[str, ...]
+
+
+class StillWaiting(RunError):
+    """`finished()` was asked of a run that waits for a time; `until` is when it goes on (UTC)."""
+
+    sentence = "{run} waits until {until}"
+    hint = "Resume it then."
+    run: str
+    until: datetime
 
 
 class NoSuchQuestion(RunError):
     """Nobody asked that."""
 
+    sentence = "{run} has no question {question}"
     hint = "`refold show RUN` lists the open questions with their ids."
-
-    def __init__(self, run: str, question: str) -> None:
-        super().__init__(run, question)
-        self.run = run
-        self.question = question
-
-    def __str__(self) -> str:
-        return f"{self.run} has no question {self.question}"
+    run: str
+    question: str
 
 
 class AlreadyAnswered(RunError):
-    """The first answer wins (spec row 25)."""
+    """The question was answered before, and the first answer wins."""
 
+    sentence = "question {question} of {run} was answered before: {answer}, by {who}"
     hint = "Nothing was changed; `refold cat RUN` shows who answered and when."
+    run: str
+    question: str
+    who: str
+    answer: str
 
-    def __init__(self, run: str, question: str, who: str, answer: str) -> None:
-        super().__init__(run, question, who, answer)
-        self.run = run
-        self.question = question
-        self.who = who
-        self.answer = answer
 
-    def __str__(self) -> str:
-        return f"question {self.question} of {self.run} was answered before: {self.answer}, by {self.who}"
+class BadRule(RunError):
+    """A standing rule that no call could meet."""
+
+    sentence = "a rule of {run} can't be used: {why}"
+    hint = "Give the values of arguments as JSON."
+    run: str
+    why: str
 
 
 class WrongAnswer(RunError):
-    """An answer of one kind to a question of the other (spec row 25)."""
+    """An answer of one kind to a question of the other."""
 
-    hint = "approve and refuse answer approvals; settle answers what the ladder asks."
+    sentence = "{answer} does not answer question {question} of {run}, which is of kind {kind}"
+    hint = "approve, refuse, edit and respond answer approvals; settle answers what the ladder asks."
+    run: str
+    question: str
+    kind: str
+    answer: str
 
-    def __init__(self, run: str, question: str, kind: str, answer: str) -> None:
-        super().__init__(run, question, kind, answer)
-        self.run = run
-        self.question = question
-        self.kind = kind
-        self.answer = answer
 
-    def __str__(self) -> str:
-        return f"{self.answer} does not answer question {self.question} of {self.run}, which is of kind {self.kind}"
+class UnusableAnswer(RunError):
+    """An answer to a server's form that is neither a JSON object nor `decline`: the server would ask the same again."""
+
+    sentence = "the answer to {question} of {run} can't be used: {why}"
+    hint = "Give the JSON object with the fields that the question names, or `decline`."
+    run: str
+    question: str
+    why: str
+
+
+class NoName(RunError):
+    """A decision was given in nobody's name, or in that of the policy which approves when nobody is asked."""
+
+    sentence = "{what} needs the name of who decides"
+    hint = "Give a name that a reader of the log will know, and that does not begin with `policy:`."
+    what: str
 
 
 class NotStoppable(RunError):
-    """A run that is done, or was stopped for good before."""
+    """A run that can't be stopped or parked: it is done, or somebody else was first."""
 
+    sentence = "{run} can't be stopped: {why}"
     hint = "Nothing was changed."
+    run: str
+    why: str
 
-    def __init__(self, run: str, why: str) -> None:
-        super().__init__(run, why)
-        self.run = run
-        self.why = why
 
-    def __str__(self) -> str:
-        return f"{self.run} can't be stopped: {self.why}"
+class RequestRefused(RunError):
+    """The run did not take a request."""
+
+    sentence = "{run} did not take {request}: {why}"
+    hint = "Nothing was changed; `refold show RUN` says where it stands."
+    run: str
+    request: str
+    why: str
+
+
+class NotSendable(RunError):
+    """A message that a run can't take."""
+
+    sentence = "{run} takes no message: {why}"
+    hint = "Nothing was changed."
+    run: str
+    why: str
 
 
 class NotForkable(RunError):
     """A run that can't be forked at this line."""
 
-    hint = "Nothing was changed. See to what stands in the way, or fork it at another line."
+    sentence = "{run} can't be forked at line {seq}: {why}"
+    hint = "Nothing was changed. Remove what prevents it, or fork the run at another line."
+    run: str
+    seq: int
+    why: str
 
-    def __init__(self, run: str, seq: int, why: str) -> None:
-        super().__init__(run, seq, why)
-        self.run = run
-        self.seq = seq
-        self.why = why
 
-    def __str__(self) -> str:
-        return f"{self.run} can't be forked at line {self.seq}: {self.why}"
+class NotInACall(RunError):
+    """`current_call()` was asked outside of a tool."""
+
+    sentence = "no call is running here"
+    hint = "Call it in a tool or a lookup, in the same task or thread (or one that carries the context)."
 
 
 class NoWorkspace(RunError):
-    """The run has no workspace, or its directory is gone."""
+    """The run has no workspace, or its directory can't be one."""
 
-    hint = "Pass `workspace=` to `start`; a resume needs the directory where it was."
-
-    def __init__(self, path: str | None) -> None:
-        super().__init__(path)
-        self.path = path
+    hint = "Pass `workspace=` to `start`; to `resume` too if it was moved, or `--workspace DIR`."
+    path: str | None
+    why: str = "it is not a directory"
 
     def __str__(self) -> str:
-        return "this run has no workspace" if self.path is None else f"the workspace {self.path} is not a directory"
+        return "this run has no workspace" if self.path is None else f"the workspace {self.path}: {self.why}"
 
 
 class OutsideWorkspace(RunError):
     """A path that leaves the workspace, or goes through a link."""
 
+    sentence = "{path!r} is not a path inside the workspace: {why}"
     hint = "Use a relative path with forward slashes, inside the workspace."
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__(path, why)
-        self.path = path
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"{self.path!r} is not a path inside the workspace: {self.why}"
+    path: str
+    why: str
 
 
 class ReadOnlyWorkspace(RunError):
     """A write where only reading is allowed: in a `reads` tool, in a lookup, or after the run was parked."""
 
+    sentence = "{path!r} was not written: {why}"
     hint = "Declare the tool's effect as what a repeat of its write does."
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__(path, why)
-        self.path = path
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"{self.path!r} was not written: {self.why}"
+    path: str
+    why: str

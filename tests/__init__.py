@@ -1,1 +1,1 @@
-"""The tests. A package, so that `tests.house` is ours even where an installed distribution ships its own `tests`."""
+"""The tests. A package, so that its modules are ours even where an installed distribution ships its own `tests`."""

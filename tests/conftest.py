@@ -6,8 +6,19 @@ because a save waits for a disk whose speed is not what a property is about.
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
 import hypothesis
 import pytest
+
+from tests.support import slow
+from tests.support.forkserver import ForkServer
+from tests.support.postgres import database, database_runs, postgres, power_safe_postgres
+
+__all__ = ["database", "database_runs", "postgres", "power_safe_postgres"]
 
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("repeatable")
@@ -17,3 +28,38 @@ hypothesis.settings.load_profile("repeatable")
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the developer's `REFOLD_RUNS`: a test that forgot `--runs` must not find real runs."""
     monkeypatch.delenv("REFOLD_RUNS", raising=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, before any are selected by their marks."""
+    names = slow.names()
+    for item in items:
+        if getattr(item, "originalname", None) in names:
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more process than processors: a third of a test's time is waiting, for a disk or another process."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(scope="session")
+def _fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    with ForkServer(tmp_path_factory.mktemp("forks") / "s") as server:
+        yield server
+
+
+@pytest.fixture
+def forks(_fork_server: ForkServer, tmp_path: Path) -> ForkServer:
+    """Runs functions in processes of their own, which may die; their output goes to the test's folder."""
+    _fork_server.folder = tmp_path
+    return _fork_server
+
+
+@pytest.fixture
+def unmeasured_sigterm() -> Iterator[None]:
+    """SIGTERM as a program has it that nobody measures: coverage takes the signal, and a run then leaves it alone."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)

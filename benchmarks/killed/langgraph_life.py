@@ -9,13 +9,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 
-class Said(TypedDict):
+class UserMessage(TypedDict):
     """The state of the graph."""
 
     said: str
 
 
-graph = StateGraph(Said)
+graph = StateGraph(UserMessage)
 graph.add_node("model", lambda _: {"said": "call the tool"})
 graph.add_node("tool", lambda _: {"said": act()})
 graph.add_edge(START, "model")

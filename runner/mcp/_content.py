@@ -1,4 +1,4 @@
-"""What an MCP tool returned, as the value that a call returns: text and JSON, never the bytes of a picture."""
+"""What an MCP tool returned, as the value that a call returns: text, JSON and images."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import mcp
+
+import runner
 
 MOST_SHOWN = 500
 
@@ -16,7 +18,8 @@ def value(result: Any) -> Any:
     An error that the tool reports is a result like any other, marked as what it is.
     """
     if result.structured_content is not None:
-        found: Any = result.structured_content
+        pictures = [_block(block) for block in result.content if isinstance(block, mcp.types.ImageContent)]
+        found: Any = [result.structured_content, *pictures] if pictures else result.structured_content
     else:
         blocks = [_block(block) for block in result.content]
         texts = [block for block in blocks if isinstance(block, str)]
@@ -33,6 +36,8 @@ def short(found: Any) -> str:
 def _block(block: Any) -> Any:
     if isinstance(block, mcp.types.TextContent):
         return block.text
+    if isinstance(block, mcp.types.ImageContent):
+        return runner.Image(block.mime_type, block.data)
     shown: dict[str, Any] = block.model_dump(mode="json", by_alias=True, exclude_none=True)
     for holder in (shown, shown.get("resource", {})):
         for name in ("data", "blob"):

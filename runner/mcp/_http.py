@@ -1,7 +1,7 @@
 """HTTP with the status of each answer kept, because the SDK makes one protocol error of most of them.
 
-A status that a server gives before it looks into a request proves that the call did nothing (spec row 22); the error
-that the SDK makes of it proves nothing.
+A status that a server gives before it reads a request proves that the call did nothing; the error that the SDK makes
+of it proves nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from runner.mcp._wire import KEY
+from runner.mcp._watched_transport import KEY
 
 REFUSED = frozenset({401, 403, 405, 413, 415})
-WAIT = frozenset({425, 429})
 NO_SESSION = 404
 """Of an older protocol, where a tool's own errors come with 200: the server does not know the session any more."""
 

@@ -7,19 +7,22 @@ last one has ended. A server that can't be reached was asked to do nothing, so t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import mcp
 
 import runner
-from runner import Call, ToolFailed
-from runner.mcp import _content, _http, _leg, _terms
-from runner.mcp._asking import Asking
-from runner.mcp._leg import SOON, Progress
-from runner.mcp._link import Link, ServerDown
+from runner import BadTool, Call, ToolFailed
+from runner._transport import SOON
+from runner.mcp import _attempt, _content, _http, _listing, _schema, _terms
+from runner.mcp._attempt import Progress
+from runner.mcp._connection import Connection, ServerDown
+from runner.mcp._elicitation import Elicitation
 from runner.mcp._terms import Terms, Trust
 
 Transport = AbstractAsyncContextManager[Any]
@@ -33,6 +36,8 @@ class Server:
     prefix        put before the tools' names, for two servers that use the same
     name          what errors call it; default its URL or command
     on_progress   called with the call, how much is done, of how much, and a message, when a server reports progress
+    listing       a file that keeps what the server lists; the tools are those in it while the server is down, so that
+                  what only compares a log with the agent needs no server
     connect       seconds for a connection to open, a started process included
     mode          the SDK's: `auto` asks for the newest protocol first, `legacy` is for a server whose tools ask in the
                   middle of a call, which the newest protocol no longer lets them
@@ -42,10 +47,11 @@ class Server:
         self,
         where: str | mcp.StdioServerParameters | Callable[[], Transport],
         *,
-        trust: Trust | Mapping[str, Trust] = "once",
+        trust: Trust | Mapping[str, Trust] = "non_idempotent",
         prefix: str = "",
         name: str | None = None,
         on_progress: Progress | None = None,
+        listing: str | Path | None = None,
         connect: float = 30.0,
         mode: str = "auto",
     ) -> None:
@@ -54,15 +60,16 @@ class Server:
         self._prefix = prefix
         self._name = name or _called(where)
         self._on_progress = on_progress
+        self._listing = Path(listing) if listing is not None else None
         self._connect = connect
         self._mode = mode
-        self._link: Link | None = None
+        self._connection: Connection | None = None
         self._opening: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
-        self._asking: list[Asking] = []
+        self._elicitations: list[Elicitation] = []
 
     async def __aenter__(self) -> Self:
         """Connect. Raises `ServerDown`."""
-        await self._linked()
+        await self._connected()
         return self
 
     async def __aexit__(
@@ -75,25 +82,40 @@ class Server:
 
         Without it the connection ends with its event loop.
         """
-        link, self._link = self._link, None
-        if link is not None and link.loop is asyncio.get_running_loop():
-            await link.close()
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.loop is asyncio.get_running_loop():
+            await connection.close()
 
     async def tools(self) -> tuple[runner.Tool, ...]:
         """The server's tools, in its order, each with the terms that `trust` has for it.
 
-        Raises `ServerDown`, and `runner.BadTool` when `trust` names a tool that is not there or contradicts itself.
+        Raises `ServerDown`, and `runner.BadTool` when `trust` names a tool that is not there or contradicts itself, or
+        when the server lists one that can't be used: with a name that is empty, given twice, very long or unprintable,
+        with a schema that is no object, or very large or deep.
         """
-        listed = (await self._linked()).listed
-        _terms.check(listed, self._trust)
-        return tuple(self._tool(tool, _terms.of(tool, self._trust)) for tool in listed.values())
+        listed = await self._listed()
+        _terms.check([tool.name for tool in listed], self._trust)
+        return tuple(self._checked(tool, listed) for tool in listed)
+
+    async def _listed(self) -> list[mcp.Tool]:
+        try:
+            listed = (await self._connected()).tools
+        except ServerDown:
+            kept = _listing.kept(self._listing)
+            if kept is None:
+                raise
+            return kept
+        _listing.keep(self._listing, listed)
+        return listed
 
     def tools_sync(self) -> tuple[runner.Tool, ...]:
         """`tools`, for code without an event loop: it connects, lists, and disconnects; calls connect again."""
 
         async def listed() -> tuple[runner.Tool, ...]:
-            async with self:
+            try:
                 return await self.tools()
+            finally:
+                await self.close()
 
         return asyncio.run(listed())
 
@@ -102,65 +124,81 @@ class Server:
 
         Raises `ServerDown`, and whatever the SDK raises; an `isError` is returned as `{"isError": true, ...}`.
         """
-        link = await self._linked()
+        connection = await self._connected()
         params = mcp.types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
-        return _content.value(await link.call(params, None))
+        return _content.value(await connection.call(params, None))
+
+    def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
+        try:
+            _listing.check(tool, listed)
+            return self._tool(tool, _terms.of(tool, self._trust))
+        except BadTool as bad:
+            raise BadTool(bad.tool, f"{bad.why} (the MCP server {self._name} lists it)") from None
 
     def _tool(self, listed: mcp.Tool, terms: Terms) -> runner.Tool:
         async def body(call: Call) -> Any:
             return await self._attempt(listed.name, terms, call)
 
-        declare = runner.tool(
-            name=f"{self._prefix}{listed.name}",
+        made = runner.Tool(
+            body,
+            name=_terms.model_name(f"{self._prefix}{listed.name}"),
             schema=listed.input_schema | {"description": listed.description or listed.title or ""},
             effect=terms.effect,
-            remembers=terms.remembers,
+            key_ttl=terms.key_ttl,
             approval=terms.approval,
             once_per=terms.once_per,
             timeout=terms.timeout,
             attempts=terms.attempts,
+            max_wait=terms.max_wait,
             secret=terms.secret,
         )
-        made = declare(body)
+        made.validate = functools.partial(_schema.problem, made.schema)
         if terms.lookup is not None:
-            made.lookup(lands_within=terms.lands_within)(terms.lookup)
+            made.lookup(visible_within=terms.visible_within)(terms.lookup)
         return made
 
     async def _attempt(self, tool: str, terms: Terms, call: Call) -> Any:
-        asking = Asking(call.told)
+        elicitation = Elicitation(call.operator_notes)
         try:
-            link = await self._linked()
+            connection = await self._connected()
         except ServerDown as down:
             raise ToolFailed(str(down), SOON) from down
-        self._asking.append(asking)
+        self._elicitations.append(elicitation)
         try:
-            return await _leg.attempt(link, tool, terms, call, asking, self._on_progress)
+            return await _attempt.attempt(connection, tool, terms, call, elicitation, self._on_progress)
+        except asyncio.CancelledError:
+            if not isinstance(self._where, str):  # the process may hang, and would answer no later call either
+                await connection.close()
+            raise
         finally:
-            self._asking.remove(asking)
+            self._elicitations.remove(elicitation)
 
     def _elicited(self, params: Any) -> mcp.types.ElicitResult:
         """A question that came in the middle of a call, as older servers ask. It is the only call's that can ask.
 
         Calls that can change something run one by one; of several reads at once nobody can say which one asks.
         """
-        answers = [asking.form(params) for asking in self._asking]
+        answers = [elicitation.form(params) for elicitation in self._elicitations]
         return answers[0] if len(answers) == 1 else mcp.types.ElicitResult(action="cancel")
 
-    async def _linked(self) -> Link:
+    async def _connected(self) -> Connection:
         loop = asyncio.get_running_loop()
         if self._opening is None or self._opening[0] is not loop:
             self._opening = (loop, asyncio.Lock())
         async with self._opening[1]:
-            if self._link is None or not self._link.alive:
-                self._link = Link(self._name, self._transport, self._elicited, self._mode)
-                await self._link.open(self._connect)
-            return self._link
+            if self._connection is None or not self._connection.alive:
+                self._connection = Connection(self._name, self._transport, self._elicited, self._mode)
+                await self._connection.open(self._connect)
+            return self._connection
 
     def _transport(self, statuses: dict[str, int]) -> Transport:
         if isinstance(self._where, str):
             return _http.transport(self._where, statuses)
         if isinstance(self._where, mcp.StdioServerParameters):
-            return mcp.stdio_client(self._where)
+            where = self._where.model_copy(
+                update={"encoding_error_handler": "replace"}
+            )  # half a character ends no call
+            return mcp.stdio_client(where)
         return self._where()
 
 

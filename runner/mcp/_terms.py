@@ -1,11 +1,13 @@
 """What a user says about the tools of a server: the effect of a repeat, and the rest of a tool's declaration.
 
-A server's annotations are hints from a stranger: the protocol says so itself. So nothing is taken from them unless the
-user trusts that server, and what nobody vouched for is `once` (spec row 20: unknown is unsafe).
+A server's annotations are hints from a stranger, as the protocol itself says. So they count only when the user trusts
+that server, and any other tool is `non_idempotent`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +17,7 @@ import mcp
 
 from runner import BadTool, Call
 
-Effect = Literal["reads", "idempotent", "keyed", "once"]
+Effect = Literal["reads", "idempotent", "keyed", "non_idempotent"]
 Lookup = Callable[[Call], Any]
 
 
@@ -27,16 +29,28 @@ class Terms:
     invalid arguments. Every other error of a call leaves it open.
     """
 
-    effect: Effect = "once"
-    remembers: timedelta | None = None
+    effect: Effect = "non_idempotent"
+    key_ttl: timedelta | None = None
     approval: bool | Callable[[Mapping[str, Any]], bool] = False
     once_per: Sequence[str] = ()
     timeout: float = 60.0
     attempts: int = 3
+    max_wait: float = 3600.0
     secret: Sequence[Any] = ()
     lookup: Lookup | None = None
-    lands_within: float | None = None
+    visible_within: float | None = None
     refused: Collection[int] = ()
+
+
+def model_name(name: str) -> str:
+    """The name by which a model knows a tool: providers take 1 to 64 of a-z, A-Z, 0-9, _ and -, and servers any text.
+
+    Another name is cut and ends in eight digits of its digest, so it stays the same and no two become one.
+    """
+    if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{re.sub('[^a-zA-Z0-9_-]', '_', name)[:55]}_{digest[:8]}"
 
 
 Trust = Terms | Effect | Callable[[mcp.Tool], "Terms | Effect"]
@@ -46,19 +60,22 @@ Trust = Terms | Effect | Callable[[mcp.Tool], "Terms | Effect"]
 def hints(tool: mcp.Tool) -> Terms:
     """Believe a tool's annotations: for servers that the user trusts.
 
-    `readOnlyHint` means `reads`, `idempotentHint` `idempotent`, anything else `once`, which needs a yes unless
-    `destructiveHint` is false. Unset hints count as the protocol says: not read-only, destructive, not idempotent.
+    `readOnlyHint` means `reads`, `idempotentHint` `idempotent`, anything else `non_idempotent`, which needs a yes
+    unless `destructiveHint` is false. Unset hints count as the protocol says: not read-only, destructive, not
+    idempotent.
     """
     said = tool.annotations
     if said is not None and said.read_only_hint:
         return Terms(effect="reads")
     harmless = said is not None and said.destructive_hint is False
-    return Terms(effect="idempotent" if said is not None and said.idempotent_hint else "once", approval=not harmless)
+    return Terms(
+        effect="idempotent" if said is not None and said.idempotent_hint else "non_idempotent", approval=not harmless
+    )
 
 
 def of(tool: mcp.Tool, trust: Trust | Mapping[str, Trust]) -> Terms:
-    """The terms of a listed tool. A mapping names tools; what it does not name is `once`."""
-    said = trust.get(tool.name, "once") if isinstance(trust, Mapping) else trust
+    """The terms of a listed tool. A mapping names tools; what it does not name is `non_idempotent`."""
+    said = trust.get(tool.name, "non_idempotent") if isinstance(trust, Mapping) else trust
     if callable(said):
         said = said(tool)
     return said if isinstance(said, Terms) else Terms(effect=said)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from runner._model import Model
+from runner._agent.model import Model
 from runner.errors import BadAgent
 from runner.models._errors import NotInstalled
 from runner.models._prices import Price

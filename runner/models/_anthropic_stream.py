@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from runner.models import _errors, _json
+from runner.models import _errors, _json, _pieces
 
 WRAP = "INVALID_JSON"
 
@@ -21,14 +21,13 @@ def as_object(arguments: str) -> str:
 
 
 class Assembly:
-    """One stream; `told` is given each piece of text."""
+    """One stream; `heard` is given each piece."""
 
-    def __init__(self, told: Callable[[object], None]) -> None:
-        self._told = told
+    def __init__(self, heard: Callable[..., None]) -> None:
+        self._heard = heard
+        self._calls: dict[int, tuple[int, object]] = {}
         self._message: dict[str, str] = {}
-        self._blocks: dict[int, dict[str, str]] = {}
-        self._texts: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        self._lists: dict[int, list[str]] = defaultdict(list)
+        self._blocks: defaultdict[int, _pieces.Piece] = defaultdict(dict)
         self._done = False
 
     def take(self, data: str) -> bool:
@@ -37,10 +36,8 @@ class Assembly:
         kind = _json.value(event["type"])
         if kind == "message_start":
             self._message = _json.fields(event["message"])
-        elif kind == "content_block_start":
-            self._blocks[int(event["index"])] = _json.fields(event["content_block"])
-        elif kind == "content_block_delta":
-            self._delta(int(event["index"]), _json.fields(event["delta"]))
+        elif kind in ("content_block_start", "content_block_delta"):
+            self._block(int(event["index"]), event)
         elif kind == "message_delta":
             self._end(event)
         elif kind == "error":
@@ -48,19 +45,22 @@ class Assembly:
         self._done = self._done or kind == "message_stop"
         return self._done
 
-    def _delta(self, index: int, delta: dict[str, str]) -> None:
-        """Add to a block: strings to the field of their name, citations to their list; a signature comes whole."""
+    def _block(self, index: int, event: dict[str, str]) -> None:
+        if "content_block" in event:
+            block = _json.fields(event["content_block"])
+            _pieces.add(self._blocks[index], block)
+            if block.get("type") == '"tool_use"':
+                self._calls[index] = len(self._calls), _json.value(block.get("name", "null"))
+            return
+        delta = _json.fields(event["delta"])
         kind = _json.value(delta.pop("type"))
-        for name, piece in delta.items():
-            meant = _json.value(piece)
-            if kind == "citations_delta":
-                self._lists[index].append(piece)
-            elif isinstance(meant, str) and kind != "signature_delta":
-                self._texts[index][name].append(meant)
-            else:
-                self._blocks[index][name] = piece
-            if kind == "text_delta":
-                self._told(meant)
+        if kind == "citations_delta":
+            delta = {"citations": _json.array_of(delta.values())}
+        _pieces.add(self._blocks[index], delta)
+        if kind == "text_delta":
+            self._heard(_json.value(delta["text"]))
+        elif kind == "input_json_delta" and index in self._calls:
+            self._heard(_json.value(delta["partial_json"]), *self._calls[index])
 
     def _end(self, event: dict[str, str]) -> None:
         """Take what is known only at the end; its usage is the total, and leaves out what did not change."""
@@ -75,21 +75,10 @@ class Assembly:
         if not self._done:
             raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
         arguments: dict[int, str] = {}
-        blocks = [self._block(place, index, arguments) for place, index in enumerate(sorted(self._blocks))]
-        return _json.object_of(self._message | {"content": _json.array_of(blocks)}), arguments
-
-    def _block(self, place: int, index: int, arguments: dict[int, str]) -> str:
-        block = dict(self._blocks[index])
-        for name, pieces in self._texts[index].items():
-            if name == "partial_json":
-                written = _json.joined(pieces)
-                if written:
-                    arguments[place] = written
-                    block["input"] = as_object(written)
-                continue
-            begun = _json.value(block.get(name, '""'))
-            block[name] = _json.string(_json.joined([begun if isinstance(begun, str) else "", *pieces]))
-        if self._lists[index]:
-            cited = block.get("citations", "null")
-            block["citations"] = _json.array_of([*(_json.items(cited) if cited != "null" else []), *self._lists[index]])
-        return _json.object_of(block)
+        blocks = [block for _, block in sorted(self._blocks.items())]
+        for place, block in enumerate(blocks):
+            raw = _json.joined(block.pop("partial_json", ()))
+            if raw:
+                arguments[place], block["input"] = raw, as_object(raw)
+        content = _json.array_of(map(_pieces.written, blocks))
+        return _json.object_of(self._message | {"content": content}), arguments

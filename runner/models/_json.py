@@ -1,6 +1,6 @@
 """JSON as it was written: values are cut out of a vendor's text, never rebuilt from what they mean.
 
-What a provider sent goes back to it byte for byte (spec rows 10 and 11): the spelling of a number, the order of fields,
+What a provider sent goes back to it byte for byte: the spelling of a number, the order of fields,
 escapes that no UTF-8 text can hold, fields that this version does not know. So a reply is cut into pieces of its own
 text, and a request is written around them.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -36,27 +36,39 @@ def value(text: str) -> Any:
 def fields(text: str) -> dict[str, str]:
     """The values of an object, each as it was written. Raises `NotJson` when `text` is no object."""
     found: dict[str, str] = {}
-    at = _expect(text, _skip(text, 0), "{")
-    while text[at : at + 1] != "}":
+
+    def field(at: int) -> int:
         name, at = _one(text, at)
         if not isinstance(name, str):
             raise NotJson(f"a field's name at {at} is no string")
-        begin = _skip(text, _expect(text, _skip(text, at), ":"))
+        begin = _expect(text, _skip(text, at), ":")
         _, end = _one(text, begin)
         found[name] = text[begin:end]
-        at = _next(text, end, "}")
+        return end
+
+    _members(text, "{}", field)
     return found
 
 
 def items(text: str) -> list[str]:
     """The elements of an array, each as it was written. Raises `NotJson` when `text` is no array."""
     found: list[str] = []
-    at = _expect(text, _skip(text, 0), "[")
-    while text[at : at + 1] != "]":
+
+    def item(at: int) -> int:
         _, end = _one(text, at)
         found.append(text[at:end])
-        at = _next(text, end, "]")
+        return end
+
+    _members(text, "[]", item)
     return found
+
+
+def _members(text: str, signs: str, member: Callable[[int], int]) -> None:
+    """Give the place of each member between two signs to `member`, which says where the member ends."""
+    at = _expect(text, _skip(text, 0), signs[0])
+    while text[at : at + 1] != signs[1]:
+        at = _skip(text, member(at))
+        at = at if text[at : at + 1] == signs[1] else _expect(text, at, ",")
 
 
 def inside(text: str, *path: str | int) -> str | None:
@@ -79,11 +91,6 @@ def _expect(text: str, at: int, sign: str) -> int:
     if text[at : at + 1] != sign:
         raise NotJson(f"{sign} was expected at {at}")
     return _skip(text, at + 1)
-
-
-def _next(text: str, at: int, end: str) -> int:
-    at = _skip(text, at)
-    return at if text[at : at + 1] == end else _expect(text, at, ",")
 
 
 def _one(text: str, at: int) -> tuple[Any, int]:

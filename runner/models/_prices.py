@@ -1,7 +1,7 @@
 """Dollars: what an ask cost, and the most that one can cost, by the prices of the time that the log holds.
 
 Prices are the user's own (`Price`), else those of genai-prices, which the extra `prices` brings. A model in neither has
-an unknown cost, which is None and never 0 (spec row 3). Tokens and web searches are counted; a vendor's tool that is
+an unknown cost, which is None and never 0. Tokens and web searches are counted; a vendor's tool that is
 paid by time or by size is not.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType
 
-from replay import Usage
+from replay.messages import Usage
 from runner.errors import BadAgent
 
 MILLION = 1_000_000
@@ -93,12 +93,8 @@ def most(price: Price | None, sale: Sale, input_tokens: int, output_tokens: int)
     written = plain | {"cache_write_tokens": input_tokens}
     kept = written | {"cache_write_1h_tokens": input_tokens}
     usual = Sale(sale.seller, sale.models, sale.at)
-    return _dearest(_listed(terms, counts) for terms in (usual, sale) for counts in (plain, written, kept))
-
-
-def _dearest(costs: Iterable[float | None]) -> float | None:
-    known = [dollars for dollars in costs if dollars is not None]
-    return max(known) if known else None
+    costs = [_listed(terms, counts) for terms in (usual, sale) for counts in (plain, written, kept)]
+    return max((dollars for dollars in costs if dollars is not None), default=None)
 
 
 @functools.cache

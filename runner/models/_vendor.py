@@ -1,22 +1,23 @@
-"""What every vendor's model does alike: bound an ask, send it, read the reply, price it.
+"""What every vendor's model does: bound an ask, send it, read the reply, price it.
 
-The bound of input is the request's bytes, since no token is shorter than a byte, and a little for what a vendor puts
-in front of tools. What a request only points to (a file, a stored conversation, a page that a vendor's own tool
-fetches) is not in it. The bound of output is the limit that is sent.
+The bound of input tokens is the number of the request's bytes, since no token is shorter than a byte, and a little for
+the instructions that a vendor adds for tools. What a request only refers to (a file, a stored conversation, a page that
+a vendor's own tool fetches) is not included. The bound of output tokens is the limit that is sent.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
-from replay import Bound, Reply, ToolCall, Usage
-from runner._model import Request
+from replay.messages import CostBound, Reply, ToolCall, Usage
+from runner._agent.model import Request, ToolSpec
 from runner.errors import BadAgent
-from runner.models import _errors, _json, _prices
+from runner.models import _errors, _json, _output, _prices, _turns
 from runner.models._prices import Price
 from runner.models._wire import Wire
 
@@ -24,11 +25,14 @@ HIDDEN = 1024
 """Tokens that a vendor may add to a request: the instructions by which its model knows how to use tools."""
 MAX_TOKENS = 16_384
 
-OnText = Callable[[str], None]
+OnText = Callable[[str, str], None]
+"""Takes the id of the run and a piece of text."""
 
 
 class Assembly(Protocol):
-    """Makes one reply out of a stream's events."""
+    """Makes one reply out of a stream's events; what it is made with is given each piece, as `Request.heard` is."""
+
+    def __init__(self, heard: Callable[..., None]) -> None: ...
 
     def take(self, data: str) -> bool:
         """Take an event's data; True when the provider said that the reply is complete."""
@@ -44,12 +48,11 @@ class Assembly(Protocol):
 
 @dataclass(frozen=True)
 class Parsed:
-    """A vendor's reply, read. `usage` is None when the provider told none; `more` and `terms` are for its price."""
+    """A vendor's reply, read. `usage` is None when the provider gave none; `more` and `terms` are for its price."""
 
     text: str
-    calls: tuple[ToolCall, ...]
+    calls: Sequence[ToolCall]
     stop: Any
-    model: str
     usage: Usage | None
     more: Mapping[str, int] = field(default_factory=dict)
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -58,37 +61,106 @@ class Parsed:
 class Vendor(ABC):
     """A model that is reached over a wire. `name` is what the vendor calls it."""
 
-    limits: tuple[str, ...]
+    limits: ClassVar[tuple[str, ...]]
     """The fields of a request that limit its output."""
+    sdk: ClassVar[tuple[str, str]]
+    """The SDK's package, which is the extra's name too, and its asynchronous client."""
+    path: ClassVar[str]
+    conversation: ClassVar[str]
+    """The field of a request that holds the conversation."""
+    taken: ClassVar[frozenset[str]]
+    """The fields of a request that no parameter may set."""
+    assembly: ClassVar[type[Assembly]]
+    schema: ClassVar[str]
+    """The field of a request that holds the schema of its answer, among other things."""
+    dialect: ClassVar[_output.Dialect] = _output.OPENAI
+    options: ClassVar[Mapping[str, Any]] = {}
+    """What goes with each request to the SDK."""
 
     def __init__(
-        self, model: str, wire: Wire, *, max_tokens: int, on_text: OnText | None, prices: Price | None, seller: str
+        self,
+        model: str,
+        *,
+        max_tokens: int = MAX_TOKENS,
+        client: Any = None,
+        base_url: str | None = None,
+        on_text: OnText | None = None,
+        prices: Price | None = None,
+        schemas: bool = True,
     ) -> None:
+        """Open nothing yet: each ask opens a client, unless one is given.
+
+        Args:
+            model: The name that the vendor gives it.
+            max_tokens: The most tokens of one reply, reasoning included.
+            client: An asynchronous client of the vendor's SDK, used instead of a new one for each ask. Its retries are
+                turned off. A new client finds its key where the SDK does (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`).
+            base_url: Where the model is served, if not where the SDK says.
+            on_text: Called with the run's id and each piece of text as it arrives; the reply is then streamed. After a
+                broken stream the next attempt sends its text again from the start.
+            prices: The model's price, instead of the published list's.
+            schemas: Whether the model is held to the schema of an agent's output. If not, and where its vendor can't
+                express the schema, the answer comes by a tool.
+
+        Raises:
+            NotInstalled: The vendor's SDK is missing.
+        """
         self.name = model
-        self._wire = wire
+        self._wire = Wire(*self.sdk, self.path, self.options, base_url, client)
         self._max_tokens = max_tokens
         self._on_text = on_text
         self._prices = prices
-        self._seller = seller
+        self._schemas = schemas
+        self._seller = self._sold_by(client, base_url)
 
-    @abstractmethod
+    def _sold_by(self, client: Any, base_url: str | None) -> str:  # noqa: ARG002 (some vendors are known by address)
+        """Who sells the model, as a list of prices names them."""
+        return self.sdk[0]
+
     def _fields(self, request: Request) -> dict[str, Any]:
         """The request's body. Pure."""
+        given = _turns.parameters(request, self.taken | {self.conversation, "model", "stream"})
+        fields = {"model": self.name, **self._head(request, given)}
+        fields |= _turns.tools([self._tool(tool) for tool in request.tools], given) | given
+        if request.output is not None:
+            fields[self.schema] = {**fields.get(self.schema, {}), **self._held(request.output)}
+        fields[self.conversation] = list(self._messages(request))
+        return fields | {"stream": True} if self._streams(request) else fields
+
+    def _streams(self, request: Request) -> bool:
+        """Whether somebody wants the reply in pieces."""
+        return self._on_text is not None or request.heard is not None
 
     @abstractmethod
-    def _assembly(self) -> Assembly:
-        """What takes a stream's events."""
+    def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields before the tools, which the parameters that are `given` may replace."""
 
     @abstractmethod
-    def _read(self, raw: str, arguments: Mapping[int, str]) -> Parsed:
-        """Read a complete reply. Raises `ModelError` when it says that it is not complete, or failed."""
+    def _held(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """What says that the answer is held to a schema."""
 
-    def bound(self, request: Request) -> Bound:
+    @abstractmethod
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        """A tool as the provider wants it declared."""
+
+    @abstractmethod
+    def _messages(self, request: Request) -> Iterable[Any]:
+        """The conversation as the provider wants it."""
+
+    @abstractmethod
+    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:
+        """Read a complete reply, whose text is `raw`. Raises `ModelError` when it is not complete, or failed."""
+
+    def output_schema(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The schema of an answer as the vendor takes it, or None when it takes none such. Pure."""
+        return _output.expressed(schema, self.dialect) if self._schemas else None
+
+    def bound(self, request: Request) -> CostBound:
         """The most that `request` can cost; `dollars` is None when no price is known.
 
         Raises `BadAgent` when the agent's parameters can't be sent.
         """
-        fields = self._fields(request)
+        fields = self._fields(replace(request, heard=None))  # who listens changes no price
         limits = [fields[name] for name in self.limits if name in fields]
         if not limits or any(type(limit) is not int or limit < 0 for limit in limits):
             message = f"{self.limits[0]} is no number of tokens: {limits}"
@@ -101,58 +173,69 @@ class Vendor(ABC):
         if terms["service_tier"] == "auto":
             terms["service_tier"] = "priority"  # what an account may have chosen for all that names no tier
         sale = _prices.Sale(self._seller, (self.name,), request.at, terms)
-        return Bound(
-            input_tokens=tokens,
-            output_tokens=max(limits),
-            dollars=_prices.most(self._prices, sale, tokens, max(limits)),
-        )
+        dollars = _prices.most(self._prices, sale, tokens, max(limits))
+        return CostBound(input_tokens=tokens, output_tokens=max(limits), dollars=dollars)
 
     async def ask(self, request: Request) -> Reply:
         """One complete reply. Raises `ModelError` when there is none."""
         body = _json.write(self._fields(request))
-        assembly = self._assembly() if self._on_text is not None else None
+        assembly = self.assembly(functools.partial(self._heard, request)) if self._streams(request) else None
         try:
             text = await self._wire.ask(body, assembly.take if assembly is not None else None)
             raw, arguments = (text, dict[int, str]()) if text is not None or assembly is None else assembly.whole()
-            return self._reply(request, raw or "", self._read(raw or "", arguments))
+            return self._reply(request, raw or "", arguments)
         except (_json.NotJson, LookupError, TypeError, AttributeError) as error:
             why = f"what came is no reply in the provider's own protocol: {type(error).__name__}: {error}"
             raise _errors.incomplete(why) from error
 
-    def _reply(self, request: Request, raw: str, parsed: Parsed) -> Reply:
-        usage, dollars = parsed.usage, None
-        if usage is None:  # it counts as what it can have been at most
+    def _reply(self, request: Request, raw: str, arguments: Mapping[int, str]) -> Reply:
+        reply = _json.value(raw)
+        parsed = self._read(reply, raw, arguments)
+        model = str(reply.get("model") or "")
+        if parsed.usage is None:  # then it counts as the bound
             bound = self.bound(request)
             usage, dollars = Usage(input_tokens=bound.input_tokens, output_tokens=bound.output_tokens), bound.dollars
         else:
-            models = tuple(dict.fromkeys(name for name in (parsed.model, self.name) if name))
+            models = tuple(dict.fromkeys(name for name in (model, self.name) if name))
             sale = _prices.Sale(self._seller, models, request.at, parsed.terms)
-            dollars = _prices.cost(self._prices, sale, usage, parsed.more)
+            usage, dollars = parsed.usage, _prices.cost(self._prices, sale, parsed.usage, parsed.more)
         return Reply(
             text=parsed.text,
-            calls=parsed.calls,
+            calls=() if parsed.stop == "refusal" else tuple(parsed.calls),  # what was refused to be finished is not run
             usage=usage,
             dollars=dollars,
             stop=parsed.stop,
-            model=parsed.model or self.name,
+            model=model or self.name,
             raw=raw,
         )
 
-    def _told(self, text: object) -> None:
-        """Hand on a piece of text as it comes; whoever listens can't disturb what is heard."""
-        if self._on_text is not None and isinstance(text, str) and text:
+    def _heard(self, request: Request, text: object, call: int | None = None, tool: object = "") -> None:
+        """Pass on a piece of text, or of a call's arguments; an error in `on_text` does not disturb the reply."""
+        if not isinstance(text, str) or not text:
+            return
+        if request.heard is not None:
+            request.heard(text, call, tool)
+        if self._on_text is not None and call is None:
             with contextlib.suppress(Exception):
-                self._on_text(text)
+                self._on_text(request.run, text)
 
 
 def count(value: object) -> int:
-    """A number of tokens; what is none counts as 0."""
+    """A number of tokens; anything else counts as 0."""
     return value if type(value) is int and value > 0 else 0
 
 
-def refused(calls: Sequence[ToolCall], stop: str) -> tuple[ToolCall, ...]:
-    """The calls of a reply, none when it was cut short by a refusal: what a model must not say is not run."""
-    return () if stop == "refusal" else tuple(calls)
+def usage(told: Mapping[str, Any] | None, sent: str, came: str) -> Usage | None:
+    """What was used, as OpenAI's two APIs tell it: the tokens that were `sent`, with details, and those that `came`."""
+    if not told:
+        return None
+    details = told.get(f"{sent}_details") or {}
+    return Usage(
+        input_tokens=count(told[sent]),
+        output_tokens=count(told[came]),
+        cache_read_tokens=count(details.get("cached_tokens")),
+        cache_write_tokens=count(details.get("cache_write_tokens")),
+    )
 
 
 def texts(parts: Iterable[object]) -> str:

@@ -8,20 +8,16 @@ version included, cut out of the reply's own text. A reply is complete only when
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
+from replay.messages import Result, ToolCall, Usage
+from runner._agent.model import Request, ToolSpec
+from runner.models import _errors, _json, _turns
+from runner.models._anthropic_stream import Assembly, as_object
+from runner.models._output import ANTHROPIC
+from runner.models._vendor import Parsed, Vendor, count, texts
 
-from replay import Reply, ToolCall, Usage
-from runner._model import Request
-from runner.models import _anthropic_stream, _errors, _json, _turns
-from runner.models._prices import Price
-from runner.models._vendor import MAX_TOKENS, OnText, Parsed, Vendor, count, refused, texts
-from runner.models._wire import Wire, opener, sdk
-
-TAKEN = frozenset({"messages", "model", "stream", "system"})
 STOPS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -34,61 +30,44 @@ STOPS = {
 
 
 class Anthropic(Vendor):
-    """A model of Anthropic's.
-
-    model       its name, as `claude-sonnet-5-5`
-    max_tokens  the most tokens of one reply, thinking included
-    client      an `anthropic.AsyncAnthropic` of yours; its retries are turned off. Without one, each ask opens its own,
-                which finds its key where the SDK does (`ANTHROPIC_API_KEY`)
-    base_url    where it is served, if not where the SDK says
-    on_text     called with each piece of text as it comes; then the reply is streamed. What it heard of a reply that
-                broke off comes again with the next attempt
-    prices      its price, instead of the list's
-
-    Raises `runner.models.NotInstalled` without the extra `anthropic`.
-    """
+    """A model of Anthropic's, over the Messages API. It needs the extra `anthropic`."""
 
     limits = ("max_tokens",)
+    sdk = ("anthropic", "AsyncAnthropic")
+    path = "/v1/messages"
+    conversation = "messages"
+    schema = "output_config"
+    dialect = ANTHROPIC
+    taken = frozenset({"system"})
+    assembly = Assembly
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        max_tokens: int = MAX_TOKENS,
-        client: Any = None,
-        base_url: str | None = None,
-        on_text: OnText | None = None,
-        prices: Price | None = None,
-    ) -> None:
-        package = sdk("anthropic", "anthropic")
-        wire = Wire("/v1/messages", package.AsyncAnthropic, opener(package, "AsyncAnthropic", base_url), client)
-        super().__init__(model, wire, max_tokens=max_tokens, on_text=on_text, prices=prices, seller="anthropic")
+    def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on it)
+        system = {"system": request.instructions} if request.instructions else {}
+        return {"max_tokens": self._max_tokens, **system}
 
-    def _fields(self, request: Request) -> dict[str, Any]:
-        given = _turns.parameters(request, TAKEN)
-        own = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.schema} for tool in request.tools
-        ]
-        fields: dict[str, Any] = {"model": self.name, "max_tokens": self._max_tokens}
-        if request.instructions:
-            fields["system"] = request.instructions
-        fields |= _turns.tools(own, given) | given
-        fields["messages"] = _messages(request)
-        if self._on_text is not None:
-            fields["stream"] = True
-        return fields
+    def _held(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        return {"format": {"type": "json_schema", "schema": schema}}
 
-    def _assembly(self) -> _anthropic_stream.Assembly:
-        return _anthropic_stream.Assembly(self._told)
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
 
-    def _read(self, raw: str, arguments: Mapping[int, str]) -> Parsed:
-        message = _json.value(raw)
-        if message.get("type") == "error":
+    def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
+        for turn in _turns.turns(request, _kept):
+            if isinstance(turn, _turns.Theirs):
+                role, blocks = "assistant", _rebuilt(turn) if turn.kept is None else turn.kept
+            else:
+                role, blocks = "user", [_result(*result) for result in turn.results]
+                blocks += [{"type": "text", "text": text} for text in turn.texts]
+            if blocks:
+                yield {"role": role, "content": blocks}
+
+    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:
+        if reply.get("type") == "error":
             raise _errors.said(raw)
-        reason = message.get("stop_reason")
+        reason = reply.get("stop_reason")
         if not isinstance(reason, str):
             raise _errors.incomplete("the reply names no stop_reason: it is not complete")
-        blocks = list(enumerate(zip(message["content"], _json.items(_json.fields(raw)["content"]), strict=True)))
+        blocks = list(enumerate(zip(reply["content"], _json.items(_json.fields(raw)["content"]), strict=True)))
         calls = [
             ToolCall(
                 tool=block["name"],
@@ -98,14 +77,12 @@ class Anthropic(Vendor):
             for index, (block, piece) in blocks
             if block["type"] == "tool_use"
         ]
-        stop = STOPS.get(reason, "tool_calls" if calls else "stop")
-        usage = message.get("usage") or {}
+        usage = reply.get("usage") or {}
         read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
         return Parsed(
             text=texts(block.get("text") for _, (block, _) in blocks if block["type"] == "text"),
-            calls=refused(calls, stop),
-            stop=stop,
-            model=str(message.get("model") or ""),
+            calls=calls,
+            stop=STOPS.get(reason, "tool_calls" if calls else "stop"),
             usage=Usage(
                 input_tokens=count(usage.get("input_tokens")) + read + written,
                 output_tokens=count(usage.get("output_tokens")),
@@ -122,46 +99,25 @@ class Anthropic(Vendor):
         )
 
 
-def _messages(request: Request) -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = []
-    ids: dict[str, str] = {}
-    for turn in _turns.turns(request):
-        if isinstance(turn, Reply):
-            blocks: Any = _blocks(turn.raw, len(turn.calls))
-            ids = _turns.names(turn, verbatim=blocks is not None)
-            blocks = _rebuilt(turn, ids) if blocks is None else blocks
-        else:
-            blocks = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": ids.get(result.call, result.provider_id),
-                    "content": result.text,
-                    "is_error": _turns.failed(result),
-                }
-                for result in turn.results
-            ]
-            blocks += [{"type": "text", "text": text} for text in turn.texts]
-        if blocks:
-            messages.append({"role": "assistant" if isinstance(turn, Reply) else "user", "content": blocks})
-    return messages
+def _result(call: str, result: Result) -> dict[str, Any]:
+    content: Any = result.text
+    if result.images:
+        content = [{"type": "text", "text": result.text}] + [
+            {"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": image.data}}
+            for image in result.images
+        ]
+    return {"type": "tool_result", "tool_use_id": call, "content": content, "is_error": _turns.failed(result)}
 
 
-@functools.lru_cache(maxsize=2048)
-def _blocks(raw: str, calls: int) -> tuple[msgspec.Raw, ...] | None:
-    """The blocks of a reply as they came; None when it is no reply of this vendor's with just these calls to answer."""
-    content = _json.inside(raw, "content") if _json.inside(raw, "type") == '"message"' else None
-    try:
-        pieces = _json.items(content or "")
-    except _json.NotJson:
-        return None
-    asked = sum(_json.inside(piece, "type") == '"tool_use"' for piece in pieces)
-    return tuple(_json.raw(piece) for piece in pieces) if asked == calls else None
+def _kept(raw: str) -> tuple[Any, int] | None:
+    return _turns.kept(raw, "content", "tool_use") if _json.inside(raw, "type") == '"message"' else None
 
 
-def _rebuilt(reply: Reply, ids: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rebuilt(turn: _turns.Theirs) -> list[dict[str, Any]]:
     """A reply that another vendor wrote, or that is not to be repeated whole, from its text and calls."""
+    reply = turn.reply
     blocks: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text.strip() else []
     for call in reply.calls:
-        given = _json.raw(_anthropic_stream.as_object(call.arguments))
-        blocks.append({"type": "tool_use", "id": ids[call.id], "name": call.tool, "input": given})
+        given = _json.raw(as_object(call.arguments))
+        blocks.append({"type": "tool_use", "id": turn.ids[call.id], "name": call.tool, "input": given})
     return blocks

@@ -1,27 +1,27 @@
-"""triage: the job that shows what runner is for, and an application of it that uses only its public names.
+"""triage: the job that shows what runner is for. It is an application of runner's public names only.
 
 A recorded model triages the crashes of a small to-do application: it reads real code, patches it, writes and runs
 real tests in a real workspace, and files one issue in a real tracker over HTTP. `Job` carries a task's newest run on,
-from whatever moment its process died; `Job.check` then holds the task's catalogue of checks against the world it
-left.
+from whatever moment its process died. `Job.check` then compares the task's world (its workspace and its tracker) and
+the log with the task's catalogue of checks.
 
-`Manners` say how well the tracker behaves: `manners(world)` reads them, `set_manners` keeps them, `tracker(world)` is
-the address of the running tracker, which is started if it is gone. `sweep` crashes the small task of that name
-everywhere, in simulation; `killed` ends it by real SIGKILL at a sample of the same points, `random_kills` the larger
-jobs at random moments.
+`TrackerFaults` say how the tracker misbehaves: `tracker_faults(world)` reads them, `set_tracker_faults` keeps them.
+`tracker(world)` is the address of the running tracker, which is started if it is gone. `sweep` crashes the small task
+of that name at every point, in simulation; `killed` ends it by SIGKILL at a sample of the same points, `random_kills`
+the larger jobs at random moments. `agent_of` is what `--agent runner.triage:agent_of` names.
 """
 
-from runner.triage._checks import CATALOGUE, Check, Outcome
-from runner.triage._job import LIMITS, Job
-from runner.triage._killed import killed
-from runner.triage._manners import Manners
-from runner.triage._manners import read as manners
-from runner.triage._manners import write as set_manners
-from runner.triage._storm import random_kills
+from runner.triage._checks import CATALOGUE, Outcome
+from runner.triage._evidence import Check
+from runner.triage._job import LIMITS, Job, agent_of
+from runner.triage._real_kills import killed, random_kills
 from runner.triage._sweep import sweep
 from runner.triage._task import Task
 from runner.triage._task import names as tasks
-from runner.triage._tracker_start import url as tracker
+from runner.triage._tracker_faults import TrackerFaults
+from runner.triage._tracker_faults import read as tracker_faults
+from runner.triage._tracker_faults import write as set_tracker_faults
+from runner.triage._tracker_process import url as tracker
 from runner.triage._world import World
 from runner.triage.errors import NoSuchTask, NoSuchTool, TrackerDown, TriageError, WorldHeld, WrongWorld
 
@@ -30,21 +30,22 @@ __all__ = [
     "LIMITS",
     "Check",
     "Job",
-    "Manners",
     "NoSuchTask",
     "NoSuchTool",
     "Outcome",
     "Task",
     "TrackerDown",
+    "TrackerFaults",
     "TriageError",
     "World",
     "WorldHeld",
     "WrongWorld",
+    "agent_of",
     "killed",
-    "manners",
     "random_kills",
-    "set_manners",
+    "set_tracker_faults",
     "sweep",
     "tasks",
     "tracker",
+    "tracker_faults",
 ]

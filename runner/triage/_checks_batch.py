@@ -1,6 +1,7 @@
 """The checks that a batch has beyond those of one crash: comments, a cause met twice, a correction, a summary.
 
-Those of the first half look at the world alone, the others at the log. Each returns why it fails, or an empty text.
+Those of the first half look at the workspace and the tracker alone, the others at the log. Each returns why it fails,
+or an empty text.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import json
 import re
 from collections import Counter
 
-import replay
+from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.triage._checks_world import passes, shows
-from runner.triage._evidence import Evidence, Missing
+from runner.triage._evidence import Evidence, Missing, check
 from runner.triage._task import Fix
 
 
+@check("fix-noted", "outside", each=True)
 def fix_noted(evidence: Evidence, fix: Fix) -> str:
     """One comment on the issue says that this group's fix is in, and names its test."""
     number = evidence.issue(fix.cause).id
@@ -22,6 +24,7 @@ def fix_noted(evidence: Evidence, fix: Fix) -> str:
     return "" if len(noted) == 1 else f"{len(noted)} comments on issue {number} name {fix.crash} and {fix.test}"
 
 
+@check("same-cause", "outside")
 def same_cause(evidence: Evidence) -> str:
     """A crash whose cause had its issue got one comment there and no issue; its test passes and its crash is gone."""
     for same in evidence.expected.same:
@@ -38,6 +41,7 @@ def same_cause(evidence: Evidence) -> str:
     return "" if evidence.expected.same else "the task has no such crash"
 
 
+@check("comments-once", "outside")
 def comments_once(evidence: Evidence) -> str:
     """No comment was made twice, and none is missing."""
     count, due = Counter((one.issue, one.text) for one in evidence.comments), evidence.expected.comments
@@ -47,6 +51,7 @@ def comments_once(evidence: Evidence) -> str:
     return "" if count.total() == due else f"there are {count.total()}, not {due}"
 
 
+@check("unseen-left-alone", "outside")
 def unseen_left_alone(evidence: Evidence) -> str:
     """A crash that can't be reproduced has no issue; the test that tried passes, as does what its users typed."""
     for unseen in evidence.expected.unseen:
@@ -63,6 +68,7 @@ def _filed(evidence: Evidence, crash: str) -> str:
     return f"issue {filed[0]} was filed for {crash}" if filed else ""
 
 
+@check("comments-same-key", "log")
 def comments_same_key(evidence: Evidence) -> str:
     """Each comment came under the key that the log holds for the call that made it, and each such call made one."""
     keys = evidence.keys("issue_comment")
@@ -75,9 +81,10 @@ def comments_same_key(evidence: Evidence) -> str:
     return "" if stored.keys() == keys else f"the tracker holds {sorted(map(str, stored))}, the log {sorted(keys)}"
 
 
+@check("second-filing-refused", "log")
 def second_filing_refused(evidence: Evidence) -> str:
     """A second filing of a cause was refused with the first one's number, and was never tried."""
-    refused = {e.call: e for e in evidence.events if isinstance(e, replay.ResultRecorded) and e.how == "refused"}
+    refused = {e.call: e for e in evidence.events if isinstance(e, ResultRecorded) and e.how == "refused"}
     for same in evidence.expected.same:
         again = [i for i in evidence.called("issue_file") if i in refused and _cause(evidence, i) == same.cause]
         if len(again) != 1:
@@ -85,7 +92,7 @@ def second_filing_refused(evidence: Evidence) -> str:
         first, number = refused[again[0]].first, evidence.issue(same.cause).id
         if first not in evidence.called("issue_file") or f'"issue": {number}' not in refused[again[0]].text:
             return f"the refusal says {refused[again[0]].text!r}"
-        if any(isinstance(e, replay.AttemptMarked) and e.call == again[0] for e in evidence.events):
+        if any(isinstance(e, AttemptMarked) and e.call == again[0] for e in evidence.events):
             return f"call {again[0]} was tried"
     return "" if evidence.expected.same else "the task has no such crash"
 
@@ -95,10 +102,11 @@ def _cause(evidence: Evidence, call: str) -> str:
     return cause
 
 
+@check("corrected", "log")
 def corrected(evidence: Evidence) -> str:
     """A first patch did not pass its test, and a second one of the same file did."""
     for fix in (fix for fix in evidence.expected.fixes if fix.crash in evidence.expected.corrected):
-        done = [(e.call, e.text) for e in evidence.events if isinstance(e, replay.ResultRecorded)]
+        done = [(e.call, e.text) for e in evidence.events if isinstance(e, ResultRecorded)]
         said = "".join(_said(evidence, call, text, fix) for call, text in done)
         if not re.fullmatch("-+p-+p[+]+", said):
             return f"the log tells {said!r} of {fix.crash}: p a patch, + and - its test"
@@ -116,14 +124,15 @@ def _said(evidence: Evidence, call: str, text: str, fix: Fix) -> str:
     return ""
 
 
+@check("summarised", "log")
 def summarised(evidence: Evidence) -> str:
     """The conversation was summarised once on the way, and that summary was asked and paid for once."""
     saved: list[str] = []
     purpose = ""
     for event in evidence.events:
-        if isinstance(event, replay.ModelAsked):
+        if isinstance(event, ModelAsked):
             purpose = event.purpose
-        elif isinstance(event, replay.ReplySaved):
+        elif isinstance(event, ReplySaved):
             saved.append(purpose)
     count = saved.count("summary")
     if count != 1:

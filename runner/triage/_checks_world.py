@@ -1,4 +1,4 @@
-"""The checks that look at the world alone: they would say the same if the log did not exist.
+"""The checks that look at the workspace and the tracker alone: they need no log.
 
 Each returns why it fails, or an empty text.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from runner.triage._evidence import Evidence
+from runner.triage._evidence import Evidence, check
 from runner.triage._task import Fix
 
 _LEFT = ("__pycache__", ".pytest_cache", ".tmp-", ".refold-tmp-")
 _LEFT_ENDS = (".pyc", ".tmp", ".new", ".orig", ".rej")
 
 
+@check("one-issue", "outside")
 def one_issue(evidence: Evidence) -> str:
     """The tracker's file holds exactly one issue for each cause that was to be found."""
     count, due = Counter(issue.cause for issue in evidence.issues), len(evidence.expected.fixes)
@@ -24,6 +25,7 @@ def one_issue(evidence: Evidence) -> str:
     return "" if count.total() == due else f"it holds {count.total()} issues, not {due}"
 
 
+@check("right-cause", "outside")
 def right_cause(evidence: Evidence) -> str:
     """Every issue there is names such a cause, and none is missing."""
     causes = {issue.cause for issue in evidence.issues}
@@ -31,6 +33,7 @@ def right_cause(evidence: Evidence) -> str:
     return "" if causes == due else f"the causes are {sorted(causes)}"
 
 
+@check("names-crash", "outside", each=True)
 def names_crash(evidence: Evidence, fix: Fix) -> str:
     """The issue names the crash group in its title, and there or in its body the error and the place."""
     issue = evidence.issue(fix.cause)
@@ -41,6 +44,7 @@ def names_crash(evidence: Evidence, fix: Fix) -> str:
     return f"it does not name {', '.join(absent)}" if absent else ""
 
 
+@check("patched-once", "outside", each=True)
 def patched_once(evidence: Evidence, fix: Fix) -> str:
     """The patch stands in its file exactly once, and nothing of what it replaced is left."""
     patch = fix.patch
@@ -49,6 +53,7 @@ def patched_once(evidence: Evidence, fix: Fix) -> str:
     return "" if (new, old) == (1, 0) else f"{patch.path} holds the new text {new} times and the old {old} times"
 
 
+@check("only-intended-files", "outside")
 def only_intended(evidence: Evidence) -> str:
     """Nothing differs from what was unpacked but the new tests and, by the patches alone, the patched files."""
     expected, before, after = evidence.expected, evidence.before, evidence.after
@@ -62,11 +67,13 @@ def only_intended(evidence: Evidence) -> str:
     return f"{', '.join(more)} differs by more than the patch" if more else ""
 
 
+@check("suite-green", "outside")
 def suite_green(evidence: Evidence) -> str:
     """All tests of the workspace pass."""
     return "" if evidence.suite.passed else _last(evidence.suite.output)
 
 
+@check("test-present", "outside", each=True)
 def test_present(evidence: Evidence, fix: Fix) -> str:
     """The new test file is there, holds tests, and they pass."""
     return passes(evidence, fix.test)
@@ -86,12 +93,14 @@ def passes(evidence: Evidence, path: str) -> str:
     return f"not passed: {', '.join(red)}" if red else ""
 
 
+@check("test-bites", "outside", each=True)
 def test_bites(evidence: Evidence, fix: Fix) -> str:
     """In a copy of the workspace without the patch, the new test runs and fails."""
     suite = evidence.suite_without(fix)
     return "" if suite.status == 1 else f"pytest ended with {suite.status}: {_last(suite.output)}"
 
 
+@check("crash-gone", "outside", each=True)
 def crash_gone(evidence: Evidence, fix: Fix) -> str:
     """What the users of the crash typed does what they meant."""
     return shows(evidence, fix.crash, fix.shows)
@@ -106,6 +115,7 @@ def shows(evidence: Evidence, crash: str, lines: tuple[str, ...]) -> str:
     return "" if shown == lines else f"it shows {list(shown)}"
 
 
+@check("no-leftovers", "outside")
 def no_leftovers(evidence: Evidence) -> str:
     """No half-made file, cache or compiled module is left in the workspace."""
     names = [place.relative_to(evidence.world.workspace).as_posix() for place in evidence.world.workspace.rglob("*")]

@@ -1,7 +1,7 @@
 """The tools that look at the crashes and work on the code.
 
-A patch is the one thing here that a repeat would do wrong: it declares `once`, and its lookup reads the workspace,
-because the file itself tells whether the patch is in it.
+A patch is the one thing here that a repeat would do wrong: it declares `non_idempotent`, and its lookup reads the
+workspace, because the file itself tells whether the patch is in it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def code_search(text: str, call: runner.Call) -> str:
     return "\n".join(found) if found else "no line contains it"
 
 
-@runner.tool(effect="once")
+@runner.tool(effect="non_idempotent")
 def code_patch(path: str, old: str, new: str, call: runner.Call) -> str:
     """Replace the one place in a file where `old` stands by `new`."""
     text = _text(call, path)
@@ -57,7 +57,7 @@ def code_patch(path: str, old: str, new: str, call: runner.Call) -> str:
     return f"{path} is patched"
 
 
-@code_patch.lookup(lands_within=0)
+@code_patch.lookup(visible_within=0)
 def find_patch(call: runner.Call) -> runner.Found | runner.Missing | runner.Unsure:
     """Whether the file holds the new text or the old. A patch is made in this process: it lands with it or never."""
     path, old, new = (str(call.arguments[name]) for name in ("path", "old", "new"))
@@ -81,7 +81,7 @@ def test_write(path: str, text: str, call: runner.Call) -> str:
         raise runner.ToolFailed(f"{path} was not written: a test is tests/test_….py")
     try:
         call.workspace.write_text(path, text)
-    except runner.OutsideWorkspace as error:
+    except runner.errors.OutsideWorkspace as error:
         raise runner.ToolFailed(str(error)) from error
     return f"{path} is written"
 
@@ -99,7 +99,7 @@ def _text(call: runner.Call, path: str) -> str:
     """A file's text. Raises `ToolFailed` when there is none: nothing was done, and trying again would not help."""
     try:
         return call.workspace.read_text(path)
-    except (OSError, UnicodeDecodeError, runner.OutsideWorkspace) as error:
+    except (OSError, UnicodeDecodeError, runner.errors.OutsideWorkspace) as error:
         why = "there is no such file" if isinstance(error, OSError) else str(error)
         raise runner.ToolFailed(f"{path} can't be read: {why}") from error
 

@@ -1,4 +1,4 @@
-"""What the checks look at: the world, and the run's log. Nothing here writes, and no one is asked what they did.
+"""What the checks look at: the workspace, the tracker's file, and the run's log. Nothing here writes.
 
 Each piece is looked up when a check first asks for it. A piece that can't be had raises, and the check that asked
 fails with that reason: a world that is gone must not look like a world in order.
@@ -12,11 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
 import eventlog
 import replay
+from replay.events import AttemptMarked, ReplySaved
+from replay.messages import ToolCall
 from runner.triage import _suite, _tracker_store
 from runner.triage._task import Crash, Fix, Task, files
 from runner.triage._world import World
@@ -62,7 +66,7 @@ class Evidence:
     @cached_property
     def before(self) -> dict[str, bytes]:
         """The task's files as they were unpacked."""
-        return {path: place.read_bytes() for path, place in files(self.task.original)}
+        return {path: place.read_bytes() for path, place in self.task.files.items()}
 
     @cached_property
     def after(self) -> dict[str, bytes]:
@@ -109,8 +113,8 @@ class Evidence:
 
     @cached_property
     def lines(self) -> list[eventlog.Line]:
-        """The run's log. Raises what `eventlog.read` raises."""
-        return eventlog.read(self.runs, self.run).lines
+        """The run's log. Raises what `eventlog.Store.read` raises."""
+        return eventlog.store(self.runs).read(self.run).lines
 
     @cached_property
     def events(self) -> list[replay.AnyEvent]:
@@ -123,9 +127,9 @@ class Evidence:
         return replay.load(self.lines)
 
     @cached_property
-    def calls(self) -> dict[str, replay.ToolCall]:
+    def calls(self) -> dict[str, ToolCall]:
         """Every call of every saved reply, by its id."""
-        replies = [event.reply for event in self.events if isinstance(event, replay.ReplySaved)]
+        replies = [event.reply for event in self.events if isinstance(event, ReplySaved)]
         return {call.id: call for reply in replies for call in reply.calls}
 
     def called(self, tool: str) -> list[str]:
@@ -135,4 +139,36 @@ class Evidence:
     def keys(self, tool: str) -> set[str]:
         """The keys under which a tool's calls were tried."""
         calls = self.called(tool)
-        return {event.key for event in self.events if isinstance(event, replay.AttemptMarked) and event.call in calls}
+        return {event.key for event in self.events if isinstance(event, AttemptMarked) and event.call in calls}
+
+
+class Check(NamedTuple):
+    """One check. `looks` at the log too, or at what is outside it alone; `each`: made for each crash group to be fixed.
+
+    `why` takes the evidence, and the group if it is made for each; it returns why the check fails, or an empty text.
+    """
+
+    name: str
+    looks: Literal["outside", "log"]
+    why: Callable[..., str]
+    each: bool
+
+    @property
+    def sentence(self) -> str:
+        """What holds when it is ok."""
+        return (self.why.__doc__ or "").strip()
+
+
+CHECKS: dict[str, Check] = {}
+"""Every check there is, by its name."""
+_Why = TypeVar("_Why", bound=Callable[..., str])
+
+
+def check(name: str, looks: Literal["outside", "log"], *, each: bool = False) -> Callable[[_Why], _Why]:
+    """Make a function the check of this name; its docstring is what holds."""
+
+    def made(why: _Why) -> _Why:
+        CHECKS[name] = Check(name, looks, why, each)
+        return why
+
+    return made

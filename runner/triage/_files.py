@@ -1,10 +1,41 @@
-"""Small files that are either the old one or the new one, whenever the process or the power goes."""
+"""The small files of a job's world: private, replaced as a whole, and never reached through a link or a pipe."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
+
+_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_regular(file: Path, flags: int) -> int:
+    """A descriptor of `file`, made with mode 0600 if `flags` say so.
+
+    Raises:
+        OSError: it can't be opened, is a link, a pipe or anything but a file, or, to be written, has another name too.
+            Opening never blocks.
+    """
+    descriptor = os.open(file, flags | _SAFELY, 0o600)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or (flags & (os.O_WRONLY | os.O_RDWR) and found.st_nlink > 1):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file with one name", str(file))
+    return descriptor
+
+
+def read(file: Path) -> bytes:
+    """What `file` holds. Raises `OSError` as `open_regular`."""
+    with os.fdopen(open_regular(file, os.O_RDONLY), "rb") as stream:
+        return stream.read()
+
+
+def make_private(folder: Path) -> None:
+    """Make `folder` and the one it is in, if they are absent, for their owner only."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def replace(file: Path, data: bytes) -> None:

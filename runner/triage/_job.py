@@ -1,14 +1,16 @@
 """The triage job: a task, a directory of runs, a world, and the agent that works there.
 
 It is an application of `runner` like any other: it declares tools, starts a run or resumes the newest one of its
-task, and leaves everything that must survive to the log and the world. The command line adds words and exit statuses,
-nothing else.
+task. Everything that must survive is in the log, the workspace and the tracker. The command line adds words and exit
+statuses, nothing else.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,9 +18,10 @@ from typing import Any, Literal
 import eventlog
 import replay
 import runner
-from runner.triage import _code_tools, _deaths, _issue_tools
+import runner.testing
+from runner.triage import _code_tools, _issue_tools
 from runner.triage._checks import Outcome, check
-from runner.triage._task import Task
+from runner.triage._task import Task, names
 from runner.triage._world import World
 from runner.triage.errors import NoSuchTool, WrongWorld
 
@@ -51,20 +54,21 @@ class Job:
         place = Path(world) if world is not None else Path(f"{Path(runs).resolve()}.world", task)
         return cls(Task(task), Path(runs), World(place.absolute()), **options)
 
-    def agent(self, model: runner.Model | None = None) -> runner.Agent:
+    def agent(self, model: runner.Model | None = None, connect: _issue_tools.Connect | None = None) -> runner.Agent:
         """The agent, playing the task's recording unless another `model` is given. Its name begins the ids of its runs.
 
-        Raises `NoSuchTool` when it is to die at a tool it does not have.
+        `connect` reaches another tracker than the world's own. Raises `NoSuchTool` when it is to die at a tool that it
+        does not have.
         """
-        known = {tool.name: tool for tool in (*_code_tools.tools(self.task), *_issue_tools.tools(self.world.path))}
-        tools = {name: known[name] for name in self.task.tools}
-        for name, deadly in ((self.die_before, _deaths.before), (self.die_after, _deaths.after)):
+        every = (*_code_tools.tools(self.task), *_issue_tools.tools(self.world.path, connect))
+        tools = {name: tool for name in self.task.tools for tool in every if tool.name == name}
+        for name, hook in ((self.die_before, "before"), (self.die_after, "after")):
             if name is not None:
                 if name not in tools:
                     raise NoSuchTool(name, tuple(tools))
-                tools[name] = deadly(tools[name])
+                tools[name] = tools[name].around(runner.testing.between(**{hook: _die}))
         return runner.Agent(
-            model=model if model is not None else runner.Recorded(self.task.recording),
+            model=model if model is not None else runner.testing.RecordedModel(self.task.recording),
             tools=tuple(tools.values()),
             instructions=self.task.instructions,
             name=self.task.name,
@@ -79,8 +83,8 @@ class Job:
         Raises `eventlog.NotARunsDirectory`.
         """
         ours = re.compile(re.escape(self.task.name) + r"-\d{8}-[0-9a-z]{8}")
-        found = [run for run in eventlog.runs(self.runs) if ours.fullmatch(run)]
-        headers = [header for run in found if (header := eventlog.header(self.runs, run)) is not None]
+        found = [run for run in eventlog.store(self.runs).runs() if ours.fullmatch(run)]
+        headers = [header for run in found if (header := eventlog.store(self.runs).header(run)) is not None]
         over = {header.parent.run for header in headers if header.parent is not None and header.salvaged is None}
         return next((run for run in found if run not in over), None)
 
@@ -90,7 +94,7 @@ class Job:
         new: bool = False,
         model: runner.Model | None = None,
         **options: Any,
-    ) -> runner.Finished | runner.Paused:
+    ) -> runner.Outcome:
         """Carry on the newest run of the task, or start one if there is none, or in any case if `new`.
 
         A new run needs a world where nobody has worked. With `new` the present one is set aside under another name if
@@ -110,7 +114,7 @@ class Job:
 
     async def _carry_on(
         self, newest: str | None, model: runner.Model | None, options: dict[str, Any]
-    ) -> runner.Finished | runner.Paused:
+    ) -> runner.Outcome:
         agent = self.agent(model)
         if newest is not None:
             self._same_world(newest)
@@ -123,14 +127,27 @@ class Job:
 
     def _same_world(self, run: str) -> None:
         """Refuse to carry on a run in a world it does not work in: its files would be here and its issues there."""
-        workspace = replay.load(eventlog.read(self.runs, run).lines).workspace
+        workspace = replay.load(eventlog.store(self.runs).read(run).lines).workspace
         if workspace != str(self.world.workspace.resolve()):
             raise WrongWorld(str(self.world.path), f"run {run} works in {workspace}")
 
     def check(self, run: str, *only: str) -> list[Outcome]:
-        """Hold the task's checks, all or those named, against the world and the log of `run`. Never raises."""
+        """Make the task's checks, all or those named, for `run`. Never raises."""
         return check(self.task, self.world, self.runs, run, only)
 
     def replace(self, **changes: Any) -> Job:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+
+def _die() -> None:
+    """SIGKILL to this process: no handler, no cleanup, as by a power switch."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def agent_of(state: replay.State) -> runner.Agent | None:
+    """The agent of a run of any task, in the world where the run works; None for a run of something else."""
+    if state.agent not in names():
+        return None
+    world = Path(state.workspace).parent if state.workspace is not None else None
+    return Job.of(state.agent, Path(), world, approve=state.approve).agent()

@@ -1,7 +1,8 @@
-"""Running a workspace's tests: really, in a process of their own, bounded, leaving nothing behind in the workspace.
+"""Runs a workspace's tests in a process of their own, with a time limit, leaving nothing in the workspace.
 
-The tests are written by a model, so they may loop, fork or print without end. Whatever they do, they end when their
-time is up or when the process that asked for them dies.
+The tests are written by a model, so they may loop, fork or print without end. Whatever they do, they end with all that
+they started when pytest ends, when their time is up, or when the process that asked for them dies. Of the environment
+they see a few harmless variables: keys of models and services are among the others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SECONDS = 50.0
 _SHOWN = 4_000
 _SHOWN_EACH = 40_000
 _SCRIPT = Path(__file__).with_name("_suite_process.py")
-_OURS = ("COV", "PYTEST", "PYTHON")
+_SEEN = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ")
+"""The variables of our environment that the tests see."""
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -37,7 +39,7 @@ class Suite(msgspec.Struct, frozen=True):
 
 def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = False) -> Suite:
     """Run the tests of `folder`, or those of `path` in it; at most `seconds`. `each`: with a line for each test."""
-    command = [sys.executable, "-P", str(_SCRIPT), str(seconds + 5), *words(folder, path, each=each)]
+    command = [sys.executable, "-P", str(_SCRIPT), str(seconds), *words(folder, path, each=each)]
     ours, theirs = os.pipe()
     with tempfile.TemporaryFile() as output:
         try:
@@ -51,14 +53,14 @@ def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = 
                 start_new_session=True,
             )
             os.close(ours)
-            status = _wait(process, seconds)
+            status = _wait(process, seconds + 8)
         finally:
             os.close(theirs)
         return said(status, output, folder, each=each)
 
 
 def words(folder: Path, path: str = "", *, each: bool = False) -> list[str]:
-    """What pytest is told."""
+    """The arguments of pytest."""
     told = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
     return [*told, *(["-rA"] if each else []), *([path] if path else [])]
 
@@ -69,20 +71,22 @@ def said(status: int, output: IO[bytes], folder: Path, *, each: bool = False) ->
 
 
 def environment() -> dict[str, str]:
-    """The environment, less what would make pytest or the interpreter behave as in a test run of our own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS) or name == "PYTHONPATH"}
+    """What the tests see of the environment, and two settings of ours."""
+    kept = {name: os.environ[name] for name in _SEEN if name in os.environ}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """The exit status, a signal's as a negative number. The watcher ends the tests in time; if it does not, it ends."""
     try:
-        return process.wait(seconds)
+        status = process.wait(seconds)
     except subprocess.TimeoutExpired:
-        return -signal.SIGKILL
+        status = -signal.SIGKILL
     finally:
-        with suppress(ProcessLookupError, PermissionError):  # whoever is left of its group, its own children too
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    return 128 - status if status > 128 else status  # noqa: PLR2004 (as a shell counts)
 
 
 def _tail(output: IO[bytes], folder: Path, shown: int, *, timed_out: bool) -> str:

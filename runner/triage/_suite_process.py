@@ -1,40 +1,93 @@
-"""Runs pytest where it is started, and ends with whoever started it. A script: it must import nothing of ours.
+"""Runs pytest where it is started, and ends with all that its tests started. A script: it must import nothing of ours.
 
-Standard input is a pipe whose other end the starter holds: when it closes, because the starter closed it or died by
-SIGKILL, this process group is killed. A second watch ends a test that blocks the interpreter itself.
+pytest runs in a child, in a process group of its own. This process only watches: its standard input is a pipe whose
+other end the starter holds, and when that closes, because the starter closed it or died by SIGKILL, everything ends. So
+does it when pytest ends or its time is up. On Linux this process is also the one that orphans of its descendants fall
+to, so a test's child that left the group, or the session, is found and ended too.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
+import ctypes
 import os
+import select
 import signal
 import sys
-import threading
+import time
+from pathlib import Path
 
 _MOST_BYTES = 64 << 20
 """No file that a test writes, its captured output included, grows beyond this."""
 
-
-def _follow(starter: int) -> None:
-    os.read(starter, 1)
-    os.killpg(0, signal.SIGKILL)
+_SUBREAPER = 36
+"""Linux: `prctl(PR_SET_CHILD_SUBREAPER, 1)`; see prctl(2)."""
 
 
-def main() -> int:
-    """`_suite_process.py SECONDS [pytest's arguments]`; pytest's exit status."""
-    import pytest  # noqa: PLC0415 (after the watches are set, in the process that needs it)
+def main(seconds: float, words: list[str]) -> int:
+    """Run pytest with these arguments for at most `seconds`; its exit status, or 128 and a signal's number."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    child = os.fork()
+    if child == 0:
+        _pytest(words)
+    until = time.monotonic() + seconds
+    status = None
+    while status is None and time.monotonic() < until and not select.select([0], [], [], 0.02)[0]:
+        done, status = os.waitpid(child, os.WNOHANG)
+        status = status if done else None
+    _end_all(child)
+    return 128 + signal.SIGKILL if status is None else _code(status)
 
-    return int(pytest.main(sys.argv[2:]))
+
+def _pytest(words: list[str]) -> None:
+    os.setpgid(0, 0)
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource  # noqa: PLC0415 (not on every system)
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
+    status = 70
+    try:
+        import pytest  # noqa: PLC0415 (in the process that needs it)
+
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        status = int(pytest.main(words))
+        sys.stdout.flush()
+    finally:
+        os._exit(status)
+
+
+def _code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _end_all(group: int) -> None:
+    """Kill the group of the tests, then every child there is, until there is none: orphans come one by one."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        for child in _children():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.005)
+        except ChildProcessError:
+            return
+
+
+def _children() -> list[int]:
+    """The processes whose parent this one is. Without /proc none are found, and the group must do."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid():
+                found.append(int(stat.parent.name))
+    return found
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True)
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
-    # pytest points descriptor 0 elsewhere while it captures, so the watch reads a copy.
-    threading.Thread(target=_follow, args=(os.dup(0),), daemon=True).start()
-    sys.exit(main())
+    sys.exit(main(float(sys.argv[1]), sys.argv[2:]))

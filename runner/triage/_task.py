@@ -1,12 +1,14 @@
-"""The tasks: a folder of data for each, and nothing of a task in the code but which checks it has.
+"""The tasks: a folder of data for each, and nothing of a task in the code.
 
-A task's folder holds `task.json`, the `workspace` to unpack, `crashes.json` and `recording.jsonl`. It is data: an
-application with real bugs, its tests, real tracebacks and a recorded model. A run's task is the task's name and no
-more, so that a listing of runs can be searched for it; what is to be done stands in the agent's instructions.
+A task's folder holds `task.json`, `crashes.json` and `recording.jsonl`: real tracebacks and a recorded model. What it
+works on is an application with real bugs and its tests, the one in `base`, with the files in the task's own `workspace`
+added or put in place of those. A run's task is the task's name and no more, so that a listing of runs can be searched
+for it; what is to be done stands in the agent's instructions.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +37,7 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A crash group whose cause is to be found: what its fix and its issue leave in the world.
+    """A crash group whose cause is to be found: what its fix and its issue come to.
 
     `names` must all stand in the issue; `shows` is what the application prints last after the crash's input, listed.
     """
@@ -65,7 +67,7 @@ class Unseen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a finished run leaves in the world: what the checks hold it against.
+    """What a finished run leaves behind in the workspace and the tracker, for the checks to compare.
 
     `comments` is how many the issues have together; `corrected` names the crash groups whose first patch did not pass
     its test.
@@ -94,8 +96,11 @@ class Shorten(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instructions: str
     tools: tuple[str, ...]
+    checks: tuple[str, ...]
     expected: Expected
     shorten: Shorten | None = None
+    base: tuple[str, ...] | None = None
+    """The files of the base application that the task needs; None for all."""
 
 
 class Crash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,7 +119,8 @@ class Crash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Task:
     """One task by its name. Raises `NoSuchTask`, which names those there are.
 
-    `text` is what its runs are started with: the name. `tools` are the names of those that the model is given.
+    `text` is what its runs are started with: the name. `tools` are the names of those that the model is given, `checks`
+    of those that are made afterwards. `files` are those to unpack: where each belongs, and where it lies.
     """
 
     def __init__(self, name: str) -> None:
@@ -124,13 +130,22 @@ class Task:
         self.folder = _DATA / name
         card = msgspec.json.decode((self.folder / "task.json").read_bytes(), type=_Card)
         self.instructions = card.instructions
-        self.tools = card.tools
+        self.tools, self.checks = card.tools, card.checks
         self.expected = card.expected
         self.context: runner.Policy | None = (
             runner.SummariseAfter(card.shorten.tokens, keep=card.shorten.keep) if card.shorten is not None else None
         )
-        self.original = self.folder / "workspace"
+        base = {path: place for path, place in files(_DATA / "base") if card.base is None or path in card.base}
+        self.files = base | dict(files(self.folder / "workspace"))
         self.recording = self.folder / "recording.jsonl"
+
+    def unpack(self, folder: Path) -> None:
+        """Put the files into `folder`, which must not exist."""
+        folder.mkdir()
+        for path, place in self.files.items():
+            copy = folder / path
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place, copy)
 
     def crashes(self) -> list[Crash]:
         """The crash groups, the most reported first."""

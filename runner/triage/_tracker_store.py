@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 _BUSY = 3.0
-"""Seconds to wait for another process's lock on the file: less than the job's `lands_within`."""
+"""Seconds to wait for another process's lock on the file: less than the job's `visible_within`."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS issue (
@@ -68,6 +68,9 @@ class Comment(msgspec.Struct, frozen=True):
     created: str
 
 
+_Row = TypeVar("_Row", Issue, Comment)
+
+
 class KeyMismatch(Exception):
     """The key was used before, for another request."""
 
@@ -85,7 +88,8 @@ class Store:
 
     def __init__(self, file: Path, clock: Callable[[], datetime]) -> None:
         self._clock = clock
-        self._db = sqlite3.connect(file, timeout=_BUSY, isolation_level=None)
+        # In a sweep two processes that live at once have a thread each, and take turns.
+        self._db = sqlite3.connect(file, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         # One file and no more when nobody writes, so that it can be copied and read by anyone. In this mode FULL does
         # not sync the directory after the journal is removed, and a power cut could bring the journal back; EXTRA does.
         self._db.execute("PRAGMA journal_mode = DELETE")
@@ -161,14 +165,14 @@ class Store:
         return [i for i in self._issues("") if needle in f"{i.cause}\n{i.title}\n{i.body}".casefold()]
 
     def _issues(self, where: str, *values: object) -> list[Issue]:
-        query = f"SELECT id, key, cause, title, body, created FROM issue {where} ORDER BY id"  # noqa: S608 (`where` is a literal above)
-        return [Issue(*row) for row in self._db.execute(query, values)]
+        return [Issue(*row) for row in self._db.execute(_select(Issue, where), values)]
 
     def comments_on(self, issue: int, key: str | None = None) -> list[Comment]:
         """The comments on an issue, all or those that came under a key."""
         where, values = ("", ()) if key is None else (" AND key = ?", (key,))
-        query = f"SELECT id, issue, key, text, created FROM comment WHERE issue = ?{where} ORDER BY id"  # noqa: S608 (`where` is a literal above)
-        return [Comment(*row) for row in self._db.execute(query, (issue, *values))]
+        return [
+            Comment(*row) for row in self._db.execute(_select(Comment, f"WHERE issue = ?{where}"), (issue, *values))
+        ]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -176,27 +180,31 @@ class Store:
 
 
 def issues(file: Path) -> list[Issue]:
-    """All issues in a tracker's file, for those who look at the world from outside; none if it was never used."""
-    return [Issue(*row) for row in _rows(file, "issue", "id, key, cause, title, body, created")]
+    """All issues in a tracker's file, read without the tracker; none if it was never used."""
+    return _rows(file, Issue)
 
 
 def comments(file: Path) -> list[Comment]:
     """All comments in a tracker's file, as `issues`."""
-    return [Comment(*row) for row in _rows(file, "comment", "id, issue, key, text, created")]
+    return _rows(file, Comment)
 
 
-def _rows(file: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
-    """The rows of a table, if it is there.
+def _rows(file: Path, kind: type[_Row]) -> list[_Row]:
+    """The rows of the table of this name, if it is there.
 
-    Opened for writing, though nothing is written: the journal that a killed tracker leaves behind is rolled back by its
-    next reader.
+    Opened for writing, though nothing is written: the next reader rolls back the journal of a tracker that was killed.
     """
+    table = kind.__name__.lower()
     if not file.exists():
         return []
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY)) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
             return []
-        return db.execute(f"SELECT {columns} FROM {table} ORDER BY id").fetchall()  # noqa: S608 (literals above)
+        return [kind(*row) for row in db.execute(_select(kind, ""))]
+
+
+def _select(kind: type[Issue | Comment], where: str) -> str:
+    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {kind.__name__} {where} ORDER BY id"  # noqa: S608 (names and literals of ours)
 
 
 def _text(now: datetime) -> str:

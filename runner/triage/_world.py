@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.triage import _files, _hold, _manners
+from runner.triage import _files, _lock, _tracker_faults
 from runner.triage._task import Task, files
 from runner.triage.errors import WorldHeld, WrongWorld
 
@@ -34,12 +34,12 @@ class World:
         """
         lock = self.path / "lock"
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            held = _hold.take(lock)
+            _files.make_private(self.path)
+            held = _lock.take(lock)
         except OSError as error:
             raise WrongWorld(str(self.path), error.strerror or str(error)) from error
         if held is None:
-            raise WorldHeld(str(self.path), _hold.holder(lock))
+            raise WorldHeld(str(self.path), _lock.holder(lock))
         try:
             yield
         finally:
@@ -52,7 +52,7 @@ class World:
         """
         card = self.path / "task"
         if self.workspace.exists():
-            laid = card.read_text(encoding="utf-8").strip() if card.exists() else "no task of ours"
+            laid = _files.read(card).decode().strip() if card.exists() else "no task of ours"
             if laid != task.name:
                 raise WrongWorld(str(self.path), f"it was laid out for {laid}")
             return
@@ -60,14 +60,11 @@ class World:
             shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
         _files.replace(card, f"{task.name}\n".encode())
         beside = Path(tempfile.mkdtemp(prefix=".tmp-workspace-", dir=self.path))
-        for path, place in files(task.original):
-            copy = beside / path
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(place, copy)
-            _files.sync(copy)
-        for folder in [beside, *(place for place in beside.rglob("*") if place.is_dir())]:
-            _files.sync(folder)
-        beside.rename(self.workspace)
+        task.unpack(beside / "workspace")
+        for place in (beside / "workspace", *beside.rglob("*")):
+            _files.sync(place)
+        (beside / "workspace").rename(self.workspace)
+        beside.rmdir()
         _files.sync(self.path)
 
     def is_new(self, task: Task) -> bool:
@@ -75,19 +72,19 @@ class World:
         if not self.workspace.exists():
             return True
         now = {path: place.read_bytes() for path, place in files(self.workspace)}
-        return now == {path: place.read_bytes() for path, place in files(task.original)}
+        return now == {path: place.read_bytes() for path, place in task.files.items()}
 
     def set_aside(self) -> Path:
         """Give this world the first free name of `<name>.1`, `<name>.2`, …, so that a new one can be laid here.
 
-        Returns that place. Its tracker notices and ends; its manners stay here too. Call it while the world is held,
+        Returns that place. Its tracker notices and ends; its faults stay here too. Call it while the world is held,
         and hold the world again afterwards: the lock went with the old one.
         """
         number = 1
         while (elsewhere := self.path.with_name(f"{self.path.name}.{number}")).exists():
             number += 1
-        manners = _manners.read(self.path)
+        faults = _tracker_faults.read(self.path)
         self.path.rename(elsewhere)
-        _manners.write(self.path, manners)
+        _tracker_faults.write(self.path, faults)
         _files.sync(self.path.parent)
         return elsewhere

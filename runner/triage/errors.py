@@ -7,6 +7,8 @@ runner.RunError
     ├── WorldHeld         another process works in this world
     ├── WrongWorld        the world was laid out for another task, or is no directory of ours
     └── TrackerDown       the tracker could not be started
+
+`exit_status` is what `refold` ends with: 2 for what can't be meant, 4 for what another process holds, else 1.
 """
 
 from __future__ import annotations
@@ -21,40 +23,32 @@ class TriageError(runner.RunError):
 class NoSuchTask(TriageError):
     """There is no data for a task of that name."""
 
-    def __init__(self, task: str, known: tuple[str, ...]) -> None:
-        super().__init__(task, known)
-        self.task = task
-        self.known = known
-        self.hint = f"The tasks are: {', '.join(known)}."
-
-    def __str__(self) -> str:
-        return f"there is no task {self.task!r}"
+    exit_status = 2
+    sentence = "there is no task {task!r}"
+    hint = "The tasks are: {known}."
+    task: str
+    known: tuple[str, ...]
 
 
 class NoSuchTool(TriageError):
     """A tool to die at that the job does not have, so that it could never be called."""
 
-    def __init__(self, tool: str, known: tuple[str, ...]) -> None:
-        super().__init__(tool, known)
-        self.tool = tool
-        self.known = known
-        self.hint = f"The tools are: {', '.join(known)}."
-
-    def __str__(self) -> str:
-        return f"the job has no tool {self.tool!r}, so nothing can die there"
+    exit_status = 2
+    sentence = "the job has no tool {tool!r}, so nothing can die there"
+    hint = "The tools are: {known}."
+    tool: str
+    known: tuple[str, ...]
 
 
 class WorldHeld(TriageError):
     """Another process works in this world; nothing was touched. `pid` is None when it left no readable name."""
 
+    exit_status = 4
     hint = (
         "Wait for that process to end, or end it; the kernel drops the lock when it dies. Do not delete the lock file."
     )
-
-    def __init__(self, world: str, pid: int | None) -> None:
-        super().__init__(world, pid)
-        self.world = world
-        self.pid = pid
+    world: str
+    pid: int | None
 
     def __str__(self) -> str:
         holder = "a process that left no name" if self.pid is None else f"process {self.pid}"
@@ -64,26 +58,16 @@ class WorldHeld(TriageError):
 class WrongWorld(TriageError):
     """The directory can't be this task's world."""
 
+    sentence = "{world} can't be the world of this task: {why}"
     hint = "Give another directory with `--world DIR`, or `--new`: then this one is kept under another name."
-
-    def __init__(self, world: str, why: str) -> None:
-        super().__init__(world, why)
-        self.world = world
-        self.why = why
-
-    def __str__(self) -> str:
-        return f"{self.world} can't be the world of this task: {self.why}"
+    world: str
+    why: str
 
 
 class TrackerDown(TriageError):
     """The tracker did not answer within `seconds`, though it was started."""
 
+    sentence = "the tracker of {world} did not answer within {seconds:g} s"
     hint = "`tracker.log` in the world says what it said when it was started."
-
-    def __init__(self, world: str, seconds: float) -> None:
-        super().__init__(world, seconds)
-        self.world = world
-        self.seconds = seconds
-
-    def __str__(self) -> str:
-        return f"the tracker of {self.world} did not answer within {self.seconds:g} s"
+    world: str
+    seconds: float

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,17 +15,28 @@ import pytest
 import structlog
 
 from runner._cli import main
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[2]
 AGENTS = "tests.cli.agents"
 
 
-class Said(NamedTuple):
+class Output(NamedTuple):
     """What a command printed, and the status it ended with."""
 
     status: int
     out: str
     err: str
+
+    def ends(
+        self, status: int, exactly: str | None = None, *, out: str | Sequence[str] = (), err: str | Sequence[str] = ()
+    ) -> Output:
+        """Insist on the status, on all of stdout, or on what stands in either stream; the same output again."""
+        assert self.status == status, self
+        assert exactly in (None, self.out), self
+        for printed, words in ((self.out, out), (self.err, err)):
+            for word in [words] if isinstance(words, str) else words:
+                assert word in printed, self
+        return self
 
     @property
     def json(self) -> Any:
@@ -53,7 +64,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-Refold = Callable[..., Said]
+Refold = Callable[..., Output]
 
 
 @pytest.fixture
@@ -61,11 +72,11 @@ def refold(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     """The command in this process, for `runs` unless `--runs` is given."""
     monkeypatch.setenv("REFOLD_RUNS", str(runs))
 
-    def invoke(*arguments: object, typed: str | None = None) -> Said:
+    def invoke(*arguments: object, typed: str | None = None) -> Output:
         result = click.testing.CliRunner().invoke(main, [str(word) for word in arguments], input=typed)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Said(result.exit_code, result.stdout, result.stderr)
+        return Output(result.exit_code, result.stdout, result.stderr)
 
     return invoke
 
@@ -74,17 +85,17 @@ def refold(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
 def process(runs: Path, tmp_path: Path) -> Refold:
     """The command as a process of its own; `env` adds to its environment. A death by signal 9 is status -9."""
 
-    def run(*arguments: object, env: dict[str, str] | None = None, cwd: Path = tmp_path) -> Said:
+    def run(*arguments: object, env: dict[str, str] | None = None, cwd: Path = tmp_path) -> Output:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "runner._cli", *(str(word) for word in arguments)],
             cwd=cwd,
             env=environment(**{"REFOLD_RUNS": str(runs), **(env or {})}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
-        return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Output(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
 

@@ -33,18 +33,16 @@ def stopped(runs: Path, run: str = "stopped-run") -> str:
     """A run that used its turns."""
     try:
         runner.start_sync(agents.short, "look", runs=runs, run=run)
-    except runner.TurnLimit:
+    except runner.errors.TurnLimit:
         return run
     message = "the run did not stop"
     raise AssertionError(message)
 
 
-def killed(runs: Path, agent: str, run: str, **options: object) -> str:
-    """A run whose process died by SIGKILL in its first deadly call."""
-    code = (
-        "import sys, runner; from tests.cli import agents;"
-        f"runner.start_sync(agents.{agent}, 'go', runs=sys.argv[1], run=sys.argv[2], **{options!r})"
-    )
+def killed(runs: Path, agent: str, run: str, *, again: bool = False, **options: object) -> str:
+    """A run whose process died by SIGKILL in its first deadly call; `again`: in a resume."""
+    call = f"resume_sync(sys.argv[2], agents.{agent}" if again else f"start_sync(agents.{agent}, 'go', run=sys.argv[2]"
+    code = f"import sys, runner; from tests.cli import agents; runner.{call}, runs=sys.argv[1], **{options!r})"
     done = subprocess.run([sys.executable, "-c", code, str(runs), run], env=environment(), check=False)
     assert done.returncode == -9
     return run
@@ -78,7 +76,7 @@ def notice(child: subprocess.Popen[Any]) -> None:
         child.wait(timeout=0.5)
 
 
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 90.0) -> None:
     """Wait for another process, and fail when it takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -92,7 +90,8 @@ def segment(runs: Path, run: str) -> Path:
 
 
 def damage(runs: Path, run: str) -> None:
-    """Change one letter of an acknowledged line."""
+    """Change one letter of an acknowledged line, of a run whose log must be read."""
+    (runs / run / "status").unlink()
     file = segment(runs, run)
     data = file.read_bytes()
     spot = data.index(b'"reply_saved"')
@@ -101,7 +100,7 @@ def damage(runs: Path, run: str) -> None:
 
 def tear(runs: Path, run: str) -> None:
     """Leave the beginning of a save behind the last line, as a writer does that died in it."""
-    with eventlog.open(runs, run) as log:
+    with eventlog.store(runs).open(run) as log:
         end = segment(runs, run).read_bytes().rindex(b"}\n") + 2
         log.abandon()
     with segment(runs, run).open("r+b") as file:

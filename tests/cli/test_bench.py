@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import eventlog
-from runner._cli import _bench
+from runner._cli._commands import bench
 from tests.cli.conftest import Refold
 
 
@@ -20,10 +20,9 @@ def on(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("on")
 def test_both_ways_are_measured_and_nothing_stays(refold: Refold, runs: Path) -> None:
     """The figures are those of a user's own directory, which looks afterwards as it did before."""
-    said = refold("bench", "--saves", "10", "--json")
-    assert said.status == 0
+    said = refold("bench", "--saves", "10", "--json").ends(0)
     figures = said.json
-    assert (figures["saves"], figures["rounds"], figures["storage"]) == (10, _bench.ROUNDS, "ext4")
+    assert (figures["saves"], figures["rounds"], figures["storage"]) == (10, bench.ROUNDS, "ext4")
     assert figures["flushes"] == 1
     assert 0 < figures["append_p50"] <= figures["append_p99"]
     assert 0 < figures["snapshot_p50"] <= figures["snapshot_p99"]
@@ -38,13 +37,11 @@ def test_a_person_reads_what_a_save_costs_and_other_runs_stay(refold: Refold, ru
     said = refold("bench", "--saves", "10")
     assert said.out.startswith("On your disk, a save costs ")
     assert "times as much" in said.out
-    assert [path.name for path in runs.iterdir()] == ["other"]
+    assert eventlog.store(runs).names() == ["other"]
 
 
 def test_a_directory_in_memory_is_refused(refold: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There a flush costs nothing, and the figure would be a lie."""
     monkeypatch.setattr(eventlog.Disk, "mounts", lambda _: "1 0 0:1 / / rw - tmpfs tmpfs rw\n")
-    said = refold("bench")
-    assert said.status == 1
-    assert "tmpfs" in said.err
+    refold("bench").ends(1, err="tmpfs")
     assert not runs.exists()

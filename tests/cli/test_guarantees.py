@@ -11,12 +11,12 @@ AGENT = f"--agent={AGENTS}:plain"
 
 def test_one_line_for_each_tool_says_what_a_death_in_it_means(refold: Refold) -> None:
     """In the words of the ladder."""
-    said = refold("guarantees", AGENT)
-    assert said.status == 0
+    said = refold("guarantees", AGENT).ends(0)
     lines = dict(line.split(maxsplit=1) for line in said.out.splitlines()[1:])
-    assert list(lines) == ["look", "pay", "launch", "stumble", "note", "meet", "shout"]
+    assert list(lines) == ["look", "pay", "launch", "stumble", "die", "note", "meet", "gather", "shout"]
     assert lines["look"].endswith("runs again; may ask: no; may repeat: no")
-    assert "runs again with its key for 24 h, then asks a person; may ask: yes; may repeat: no" in lines["pay"]
+    once = "once per to in this run, its continuations and forks"
+    assert f"runs again with its key for 24 h, then asks a person; {once}; may ask: yes; may repeat: no" in lines["pay"]
 
 
 def test_a_program_gets_the_same_as_facts(refold: Refold) -> None:
@@ -24,7 +24,7 @@ def test_a_program_gets_the_same_as_facts(refold: Refold) -> None:
     launch = next(row for row in refold("guarantees", AGENT, "--json").json if row["tool"] == "launch")
     assert launch == {
         "tool": "launch",
-        "effect": "once",
+        "effect": "non_idempotent",
         "words": "asks a person",
         "may_ask": True,
         "may_repeat": False,
@@ -36,22 +36,19 @@ def test_a_program_gets_the_same_as_facts(refold: Refold) -> None:
 @pytest.mark.parametrize(
     ("fail_on", "tools"),
     [
-        (["may-repeat"], ["stumble may repeat", "note may repeat", "meet may repeat"]),
-        (["may-ask"], [f"{name} may ask" for name in ("pay", "launch", "stumble", "note", "meet")]),
+        (["may-repeat"], ["stumble may repeat", "die may repeat", "note may repeat", "meet may repeat"]),
+        (["may-ask"], [f"{name} may ask" for name in ("pay", "launch", "stumble", "die", "note", "meet")]),
     ],
 )
 def test_ci_fails_on_what_it_names_and_is_told_which_tools(
     refold: Refold, fail_on: list[str], tools: list[str]
 ) -> None:
     """Whoever adds a tool that may stop a run at night hears of it by day."""
-    said = refold("guarantees", AGENT, *(f"--fail-on={what}" for what in fail_on))
-    assert said.status == 1
+    said = refold("guarantees", AGENT, *(f"--fail-on={what}" for what in fail_on)).ends(1)
     assert said.err.splitlines() == [f"refold: {line}" for line in tools]
-    assert len(said.out.splitlines()) == 8
+    assert len(said.out.splitlines()) == 10
 
 
 def test_without_an_agent_it_says_what_to_pass(refold: Refold) -> None:
     """There is no agent to guess."""
-    said = refold("guarantees")
-    assert said.status == 2
-    assert "--agent" in said.err
+    refold("guarantees").ends(2, err="--agent")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import eventlog
 import runner
-from replay import QuestionAnswered
+from replay.events import QuestionAnswered
 from tests.cli import scenes
 from tests.cli.conftest import Agent, Refold
 
@@ -24,8 +25,8 @@ def _hook(tmp_path: Path, body: str) -> str:
 
 
 def _answer(runs: Path) -> QuestionAnswered | None:
-    (run,) = (path.name for path in runs.iterdir())
-    (question,) = runner.read(run, runs).questions.values()
+    (run,) = eventlog.store(runs).names()
+    (question,) = runner.read_state(run, runs).questions.values()
     return question.answer
 
 
@@ -39,7 +40,7 @@ def test_a_hook_is_given_the_question_and_its_answer_is_taken(refold: Refold, ru
         said = refold("run", "pay", Agent("paying"), "--on-question", hook)
     assert (said.status, said.out) == (0, "Ann has it.\n")
     asked = json.loads((tmp_path / "asked.json").read_text())
-    (run,) = (path.name for path in runs.iterdir())
+    (run,) = eventlog.store(runs).names()
     assert asked.pop("at")
     assert asked == {
         "run": run,
@@ -60,8 +61,7 @@ def test_a_hook_may_refuse_with_a_reason_and_is_named_when_it_names_nobody(
 ) -> None:
     """Whoever reads the log must find out what decided."""
     hook = _hook(tmp_path, 'print(\'{"verdict": "refuse", "text": "too much"}\')')
-    said = refold("run", "pay", Agent("paying"), "--on-question", hook)
-    assert said.status == 0
+    refold("run", "pay", Agent("paying"), "--on-question", hook).ends(0)
     answer = _answer(runs)
     assert answer is not None
     assert (answer.answer, answer.who, answer.text) == ("refuse", hook, "too much")
@@ -71,9 +71,7 @@ def test_a_hook_settles_what_the_ladder_asks(refold: Refold, runs: Path, tmp_pat
     """The same command serves both kinds of question."""
     run = scenes.killed(runs, "unsure", "unsure-run")
     hook = _hook(tmp_path, 'assert asked[\'kind\'] == \'settle\'; print(\'{"verdict": "done", "text": "it is up"}\')')
-    said = refold("resume", run, Agent("unsure"), "--on-question", hook)
-    assert (said.status, said.out) == (0, "It flies.\n")
-    assert "told: it is up" in said.err
+    refold("resume", run, Agent("unsure"), "--on-question", hook).ends(0, "It flies.\n", err="stated: it is up")
 
 
 @pytest.mark.parametrize(
@@ -94,8 +92,7 @@ def test_a_hook_that_does_not_answer_leaves_the_question_open(
     refold: Refold, runs: Path, tmp_path: Path, body: str, says: str | None
 ) -> None:
     """An approval must come from an answer, never from an accident."""
-    said = refold("run", "pay", Agent("paying"), "--on-question", _hook(tmp_path, body))
-    assert said.status == 3
+    said = refold("run", "pay", Agent("paying"), "--on-question", _hook(tmp_path, body)).ends(3)
     assert _answer(runs) is None
     assert (says is None and "stays open" not in said.err) or (says is not None and says in said.err)
 
@@ -103,9 +100,7 @@ def test_a_hook_that_does_not_answer_leaves_the_question_open(
 @pytest.mark.parametrize("command", ["", "no-such-command-here x", "'unclosed"])
 def test_a_hook_that_is_no_command_is_refused_before_the_run_starts(refold: Refold, runs: Path, command: str) -> None:
     """A spelling mistake found at the first question, an hour later, would be found too late."""
-    said = refold("run", "pay", Agent("paying"), "--on-question", command)
-    assert said.status == 2
-    assert "--on-question" in said.err
+    refold("run", "pay", Agent("paying"), "--on-question", command).ends(2, err="--on-question")
     assert not runs.exists()
 
 
@@ -114,21 +109,21 @@ def test_a_hook_that_can_not_be_started_leaves_the_question_open(refold: Refold,
     broken = tmp_path / "hook"
     broken.write_bytes(b"\x00\x01")
     broken.chmod(0o700)
-    said = refold("run", "pay", Agent("paying"), "--on-question", broken)
-    assert said.status == 3
-    assert f"stays open: {broken}: it could not be started" in said.err
+    refold("run", "pay", Agent("paying"), "--on-question", broken).ends(
+        3, err=f"stays open: {broken}: it could not be started"
+    )
     assert _answer(runs) is None
 
 
 def test_a_signal_ends_the_hook_and_leaves_the_question_open(runs: Path, tmp_path: Path) -> None:
     """A deploy does not wait for a hook that waits for a person."""
     meeting = tmp_path / "meeting"
-    child = "import subprocess; subprocess.Popen(['sleep', '9'], stderr=subprocess.DEVNULL);"
+    child = "import subprocess; subprocess.Popen(['sleep', '50'], stderr=subprocess.DEVNULL);"
     hook = _hook(tmp_path, f"{child} Path({str(meeting / 'began')!r}).touch(); time.sleep(60)")
     words = ("run", "pay", str(Agent("paying")), "--on-question", hook)
     with scenes.live(runs, tmp_path, *words) as (running, _):
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=8)
+        out, err = running.communicate(timeout=40)
         assert running.returncode == 3
     assert "waits for a person" in out
     assert err.splitlines()[-1].endswith("paused")
@@ -139,5 +134,4 @@ def test_resuming_every_run_asks_the_hook_too(refold: Refold, runs: Path, tmp_pa
     """After a deploy nobody sits at a terminal."""
     scenes.asking(runs)
     hook = _hook(tmp_path, 'print(\'{"verdict": "approve"}\')')
-    said = refold("resume", "--all", Agent("paying"), "--on-question", hook)
-    assert (said.status, said.out) == (0, "asking-run  done\n")
+    refold("resume", "--all", Agent("paying"), "--on-question", hook).ends(0, "asking-run  done\n")

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import eventlog
 import runner
-from runner._cli import _survey
 from tests.cli import agents, scenes
-from tests.cli.conftest import Refold, environment
+from tests.cli.conftest import Agent, Refold, environment
 
 
 class Fixed(runner.Clock):
@@ -57,8 +55,7 @@ def test_a_damaged_run_is_listed_with_its_problem_among_the_others(refold: Refol
     """One bad log must not hide the good ones."""
     scenes.finished(runs, "good-run")
     scenes.damage(runs, scenes.finished(runs, "bad-run"))
-    said = refold("ls", "--json")
-    assert said.status == 0
+    said = refold("ls", "--json").ends(0)
     bad, good = said.json
     assert (bad["run"], bad["phase"]) == ("bad-run", None)
     assert "damaged" in bad["problem"]
@@ -92,6 +89,27 @@ def test_filters_leave_the_runs_that_fit_all_of_them(
     assert [row["run"] for row in refold("ls", "--json", *filters).json] == left
 
 
+def test_runs_are_found_by_their_labels(refold: Refold, runs: Path) -> None:
+    """All that are asked for must fit; a label without a value, or twice the sign, is what it says."""
+    for tenant in ("acme", "a=b"):
+        refold("run", "look", Agent("plain"), "--label", f"tenant={tenant}", "--label", "kind=test")
+    scenes.finished(runs)
+    found = refold("ls", "--json", "--label", "tenant=a=b", "--label", "kind=test").json
+    assert [row["labels"] for row in found] == [{"kind": "test", "tenant": "a=b"}]
+    assert refold("ls", "--json", "--label", "tenant=").json == []
+    assert "is not a name, =, and a value" in refold("ls", "--label", "tenant").err
+
+
+def test_the_list_says_who_is_live_and_what_the_others_wait_for(refold: Refold, runs: Path, tmp_path: Path) -> None:
+    """A person sees at a glance where something is to be done."""
+    scenes.asking(runs)
+    with scenes.live(runs, tmp_path):
+        live, asks = refold("ls", "--json").json
+        assert (live["live"], live["phase"], asks["live"]) == (True, "tools", False)
+        lines = refold("ls").out.splitlines()
+        assert ("tools, live" in lines[1], "paused, asks 1.0-approve" in lines[2]) == (True, True)
+
+
 def test_age_is_counted_from_the_last_save(refold: Refold, runs: Path) -> None:
     """A run that was started long ago and saved a moment ago is at work."""
     then = datetime.now(UTC) - timedelta(days=3)
@@ -105,17 +123,13 @@ def test_age_is_counted_from_the_last_save(refold: Refold, runs: Path) -> None:
 
 def test_an_age_that_makes_no_sense_is_a_usage_error(refold: Refold) -> None:
     """The message shows how an age is written."""
-    said = refold("ls", "--older-than", "yesterday")
-    assert said.status == 2
-    assert "90s, 15m, 2h or 7d" in said.err
+    refold("ls", "--older-than", "yesterday").ends(2, err="90s, 15m, 2h or 7d")
 
 
 def test_no_runs_are_an_empty_list_and_a_sentence(refold: Refold, runs: Path) -> None:
     """A directory that does not exist yet holds no runs; that is no error."""
     assert refold("ls", "--json").json == []
-    said = refold("ls")
-    assert (said.status, said.out) == (0, "")
-    assert str(runs) in said.err
+    refold("ls").ends(0, "", err=str(runs))
 
 
 def test_a_directory_entry_that_is_no_run_is_left_out(refold: Refold, runs: Path) -> None:
@@ -126,29 +140,19 @@ def test_a_directory_entry_that_is_no_run_is_left_out(refold: Refold, runs: Path
     assert [row["run"] for row in refold("ls", "--json").json] == ["done-run"]
 
 
-def test_a_large_directory_is_read_by_several_processes_in_the_same_order(runs: Path, tmp_path: Path) -> None:
+def test_a_large_directory_is_shared_out_among_processes_in_the_same_order(
+    refold: Refold, runs: Path, tmp_path: Path
+) -> None:
     """Sharing the work out must change nothing but the time it takes."""
     names = [scenes.finished(runs, f"run-{number}") for number in range(5)]
-    assert [row.run for row in _survey.survey(runs)] == names[::-1]
+    scenes.damage(runs, names[2])
     script = tmp_path / "shared.py"
     script.write_text(
-        "import sys\nfrom runner._cli import _survey, main\n_survey.ALONE = int(sys.argv.pop())\nmain()\n"
+        "import os\nfrom runner._cli import main\nfrom runner._cli._commands import ls\n"
+        "ls.ALONE, os.cpu_count = 2, lambda: 2\nmain(['ls', '--json'])\n"
     )
-    listed = [
-        subprocess.run(
-            [sys.executable, str(script), "ls", "--json", "--runs", str(runs), alone],
-            env=environment(),
-            capture_output=True,
-            check=True,
-            timeout=60,
-        ).stdout
-        for alone in ("2", "99")
-    ]
-    assert [row["run"] for row in json.loads(listed[0])] == names[::-1]
-    assert listed[0] == listed[1]
-
-
-def test_runs_are_those_that_eventlog_names(refold: Refold, runs: Path) -> None:
-    """There is one truth about what is a run, and it is not the command's."""
-    scenes.finished(runs)
-    assert [row["run"] for row in refold("ls", "--json").json] == eventlog.runs(runs)
+    command = [sys.executable, str(script)]
+    shared = subprocess.run(command, env=environment(REFOLD_RUNS=str(runs)), capture_output=True, check=True)
+    alone = refold("ls", "--json").json
+    assert [row["run"] for row in alone] == names[::-1]
+    assert json.loads(shared.stdout) == alone

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import eventlog
 import runner
 from tests.cli import scenes
 from tests.cli.conftest import AGENTS, Agent, Refold
@@ -19,33 +20,32 @@ from tests.cli.conftest import AGENTS, Agent, Refold
 def test_a_killed_run_is_carried_on_and_a_done_one_gives_its_saved_answer(refold: Refold, runs: Path) -> None:
     """The second time nothing is asked and nothing is written."""
     run = scenes.killed(runs, "stumbling", "stumbling-run")
-    said = refold("resume", run, Agent("stumbling"))
-    assert (said.status, said.out) == (0, "Up again.\n")
-    assert "resume 1 of 10" in said.err
-    assert "open: 1.0" in said.err
-    seq = runner.read(run, runs).seq
+    refold("resume", run, Agent("stumbling")).ends(0, "Up again.\n", err=["resumed, process", "in doubt: 1.0"])
+    seq = runner.read_state(run, runs).seq
     again = refold("resume", run, Agent("stumbling"))
     assert (again.status, again.out, again.err) == (0, "Up again.\n", "")
-    assert runner.read(run, runs).seq == seq
+    assert runner.read_state(run, runs).seq == seq
 
 
 def test_a_paused_run_without_an_answer_stays_paused(refold: Refold, runs: Path) -> None:
     """Looking does not wear a run out: nothing is written, and the questions are shown again."""
     run = scenes.asking(runs)
-    seq = runner.read(run, runs).seq
-    said = refold("resume", run, Agent("paying"))
-    assert said.status == 3
-    assert f"refold approve {run} 1.0-approve" in said.out
-    assert f"Then go on: refold resume {run} --agent {AGENTS}:paying --runs {runs}" in said.out
-    assert runner.read(run, runs).seq == seq
+    seq = runner.read_state(run, runs).seq
+    refold("resume", run, Agent("paying")).ends(
+        3,
+        out=[
+            f"refold approve {run} 1.0-approve",
+            f"Then go on: refold resume {run} --agent {AGENTS}:paying --runs {runs}",
+        ],
+    )
+    assert runner.read_state(run, runs).seq == seq
 
 
 def test_a_higher_limit_goes_on_where_the_lower_one_stopped(refold: Refold, runs: Path) -> None:
     """Today's limits win; under the same one the run stops again and writes nothing."""
     run = scenes.stopped(runs)
     assert refold("resume", run, Agent("short")).status == 1
-    said = refold("resume", run, Agent("short"), "--max-turns", 2)
-    assert (said.status, said.out) == (0, "Too late.\n")
+    refold("resume", run, Agent("short"), "--max-turns", 2).ends(0, "Too late.\n")
 
 
 def test_a_changed_file_stops_the_run_until_somebody_vouches_for_it(refold: Refold, runs: Path, tmp_path: Path) -> None:
@@ -54,43 +54,31 @@ def test_a_changed_file_stops_the_run_until_somebody_vouches_for_it(refold: Refo
     work.mkdir()
     run = scenes.killed(runs, "noting", "noting-run", workspace=str(work))
     (work / "note.txt").write_text("somebody else's")
-    said = refold("resume", run, Agent("noting"))
-    assert said.status == 1
-    assert "WorkspaceChanged" in said.err
-    assert "note.txt" in said.err
-    assert "--accept-workspace" in said.err
-    accepted = refold("resume", run, Agent("noting"), "--accept-workspace", "--by", "ann")
-    assert accepted.status == 0
-    assert "ann accepts note.txt" in accepted.err
+    refold("resume", run, Agent("noting")).ends(1, err=["WorkspaceChanged", "note.txt", "--accept-workspace"])
+    refold("resume", run, Agent("noting"), "--accept-workspace", "--by", "ann").ends(0, err="ann accepts note.txt")
 
 
 def test_the_resume_limit_holds_across_processes(refold: Refold, runs: Path) -> None:
     """A run that dies again and again must end somewhere, and say how to go on."""
-    run = scenes.killed(runs, "stumbling", "stumbling-run")
-    said = refold("resume", run, Agent("stumbling"), "--max-resumes", 0)
-    assert said.status == 1
-    assert "TooManyResumes" in said.err
-    assert "--max-resumes N" in said.err
-    assert refold("resume", run, Agent("stumbling"), "--max-resumes", 1).status == 0
+    run = scenes.killed(runs, "deadly", "deadly-run")
+    scenes.killed(runs, "deadly", run, again=True)
+    refold("resume", run, Agent("deadly"), "--max-resumes", 0).ends(1, err=["TooManyResumes", "--max-resumes N"])
 
 
 def test_a_second_process_is_told_at_once_who_holds_the_run(refold: Refold, runs: Path, tmp_path: Path) -> None:
     """Two writers would do everything twice."""
     with scenes.live(runs, tmp_path) as (child, place):
-        (run,) = (path.name for path in runs.iterdir())
-        said = refold("resume", run, Agent("meeting"))
-        assert said.status == 4
-        assert f"process {child.pid}" in said.err
+        (run,) = eventlog.store(runs).names()
+        refold("resume", run, Agent("meeting")).ends(4, err=f"process {child.pid}")
         (place / "go").touch()
-        assert child.wait(timeout=20) == 0
+        assert child.wait(timeout=90) == 0
 
 
 def test_a_damaged_run_is_refused_with_five(refold: Refold, runs: Path) -> None:
     """Nothing may be built on a log that lost something."""
     run = scenes.asking(runs)
     scenes.damage(runs, run)
-    said = refold("resume", run, Agent("paying"))
-    assert said.status == 5
+    said = refold("resume", run, Agent("paying")).ends(5)
     assert refold("approve", run, "1.0-approve").status == 5
     assert "is damaged in seg-000001.jsonl" in said.err
 
@@ -107,30 +95,29 @@ def test_a_signal_parks_the_run_and_the_sentence_says_how_to_go_on(refold: Refol
         child.send_signal(signal.SIGINT)
         scenes.notice(child)
         (place / "go").touch()
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=90)
         assert child.returncode == 1
-    (run,) = (path.name for path in runs.iterdir())
+    (run,) = eventlog.store(runs).names()
     assert "Interrupted" in err
     assert f"refold resume {run} --agent {AGENTS}:meeting --runs {runs}" in err
-    assert runner.read(run, runs).calls[0].result is not None
-    said = refold("resume", run, Agent("meeting"))
-    assert (said.status, said.out) == (0, "We met.\n")
+    assert runner.read_state(run, runs).calls[0].result is not None
+    refold("resume", run, Agent("meeting")).ends(0, "We met.\n")
 
 
 def test_two_interrupts_stop_at_once_and_leave_the_call_open(runs: Path, tmp_path: Path) -> None:
     """A person who types it twice means now, even if a thread of a tool never ends."""
     with scenes.live(runs, tmp_path) as (child, _):
-        (run,) = (path.name for path in runs.iterdir())
-        for patience in (0.3, 4, 4):  # two that arrive together may be noticed as one: then the third is the second
+        (run,) = eventlog.store(runs).names()
+        for patience in (0.3, 10, 20):  # two that arrive together may be noticed as one: then the third is the second
             child.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=patience)
                 break
-        _, err = child.communicate(timeout=1)
+        _, err = child.communicate(timeout=60)
         assert child.returncode == 1
     assert "stopped at once" in err
     assert f"refold resume {run}" in err
-    assert runner.read(run, runs).open == ("1.0",)
+    assert runner.read_state(run, runs).in_doubt == ("1.0",)
 
 
 @pytest.mark.parametrize("saved", [True, False], ids=["saved", "nothing-saved"])
@@ -145,7 +132,6 @@ def test_stopping_at_once_says_what_is_true(monkeypatch: pytest.MonkeyPatch, ref
         raise KeyboardInterrupt
 
     monkeypatch.setattr(asyncio, "run", interrupted)
-    said = refold("run", "look", Agent("plain"))
-    assert (said.status, said.out) == (1, "")
+    said = refold("run", "look", Agent("plain")).ends(1, "")
     assert ("Go on: refold resume plain-" in said.err) is saved
     assert ("stopped before anything was saved" in said.err) is not saved

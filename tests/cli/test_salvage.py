@@ -28,7 +28,7 @@ def test_what_is_good_of_a_damaged_run_is_copied_and_stopped_for_good(refold: Re
     assert (facts["run"], facts["parent"], facts["stopped"], facts["final"]) == ("copy", run, "StoppedByPerson", True)
     assert "by ann" in facts["stopped_detail"]
     assert facts["turns"] == 0
-    with pytest.raises(runner.StoppedByPerson):
+    with pytest.raises(runner.errors.StoppedByPerson):
         runner.resume_sync("copy", agents.plain, runs=runs)
     assert refold("resume", "copy", Agent("plain")).status == 1
 
@@ -38,9 +38,9 @@ def test_only_lines_that_make_a_history_with_those_before_are_copied(refold: Ref
     run = scenes.finished(runs)
     scenes.damage(runs, run)
     assert refold("salvage", run, "copy").status == 0
-    lines = eventlog.read(runs, "copy").lines
+    lines = eventlog.store(runs).read("copy").lines
     assert replay.load(lines).stopped is not None
-    whole = eventlog.scan(runs, run).damage
+    whole = eventlog.store(runs).scan(run).damage
     assert whole is not None
     assert whole.good_after > 0
     assert "make no history" in refold("verify", "copy").out
@@ -49,7 +49,7 @@ def test_only_lines_that_make_a_history_with_those_before_are_copied(refold: Ref
 def test_a_run_whose_lines_are_good_and_make_no_history_is_salvaged_too(refold: Refold, runs: Path) -> None:
     """`verify` calls it damaged; what came before is good."""
     run = scenes.asking(runs)
-    with eventlog.open(runs, run) as log:
+    with eventlog.store(runs).open(run) as log:
         log.append(log.at, [b'{"type":"reply_saved","reply":{"text":"again"}}'])
     assert refold("verify", run).status == 5
     assert refold("salvage", run, "copy").status == 0
@@ -69,9 +69,7 @@ def test_a_done_run_stays_done(refold: Refold, runs: Path) -> None:
 def test_a_run_that_is_whole_is_not_salvaged(refold: Refold, runs: Path) -> None:
     """Two runs of one history would both go on."""
     run = scenes.finished(runs)
-    said = refold("salvage", run, "copy")
-    assert said.status == 1
-    assert "is not damaged" in said.err
+    refold("salvage", run, "copy").ends(1, err="is not damaged")
     assert not (runs / "copy").exists()
     assert refold("salvage", "nobody", "copy").status == 1
     assert refold("salvage", run, "../copy").status in {1, 2}

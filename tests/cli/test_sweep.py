@@ -8,32 +8,32 @@ from typing import Any
 
 import pytest
 
-from runner import crashtest, triage
+from runner import testing, triage
 from tests.cli.conftest import Refold
-from tests.cli.terminal import Terminal
+from tests.support.terminal import Terminal
 
-FINE = crashtest.Scenario(id="memory:3", mode="memory", first="3 write head, after")
-WRONG = crashtest.Scenario(
+FINE = testing.Scenario(id="memory:3", mode="memory", first="3 write head, after")
+WRONG = testing.Scenario(
     id="power:4~1", mode="power", first="4 sync head, after, image 1", duplicates=1, why=("issue +1",)
 )
 
 
-def swept(*scenarios: crashtest.Scenario) -> crashtest.Swept:
+def swept(*scenarios: testing.Scenario) -> testing.SweepReport:
     """What a sweep may come to."""
     rows = tuple(
-        crashtest.Row(mode=one.mode, scenarios=1, duplicates=one.duplicates, failures=len(one.why)) for one in scenarios
+        testing.Row(mode=one.mode, scenarios=1, duplicates=one.duplicates, failures=len(one.why)) for one in scenarios
     )
-    return crashtest.Swept(("0 make directory runs, before",), rows, scenarios)
+    return testing.SweepReport(("0 make directory runs, before",), rows, scenarios)
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, dict[str, Any]]]:
     """Let the sweeps come to something at once; what each of them was asked for."""
 
-    def come_to(simulated: crashtest.Swept, killed: crashtest.Swept | None = None) -> dict[str, dict[str, Any]]:
+    def come_to(simulated: testing.SweepReport, killed: testing.SweepReport | None = None) -> dict[str, dict[str, Any]]:
         given: dict[str, dict[str, Any]] = {}
 
-        def noted(what: str, options: dict[str, Any], swept: crashtest.Swept | None) -> crashtest.Swept | None:
+        def noted(what: str, options: dict[str, Any], swept: testing.SweepReport | None) -> testing.SweepReport | None:
             given[what] = options
             return swept
 
@@ -58,9 +58,8 @@ def test_one_mode_is_swept_for_real_and_printed_as_a_table(refold: Refold) -> No
 def test_all_modes_are_swept_unless_some_are_named(refold: Refold, asked: Callable[..., Any]) -> None:
     """The simulated ones and the real kills, in one table with their sum."""
     given = asked(swept(FINE), swept())
-    said = refold("sweep", "--pairs", "5", "--seed", "7", "--jobs", "1", "--without", "both")
-    assert said.status == 0
-    assert given["sweep"]["modes"] == ("memory", "power", "service", "person", "model", "late")
+    refold("sweep", "--pairs", "5", "--seed", "7", "--jobs", "1", "--without", "both").ends(0)
+    assert given["sweep"]["modes"] == testing.MODES
     assert (given["sweep"]["pairs"], given["sweep"]["seed"], given["sweep"]["jobs"]) == (5, 7, 1)
     assert given["sweep"]["without"] == ("keys", "lookups")
     assert given["killed"]["seed"] == 7
@@ -70,7 +69,7 @@ def test_a_named_mode_is_the_only_one(refold: Refold, asked: Callable[..., Any])
     """Also by the id of a scenario."""
     given = asked(swept(FINE), swept())
     refold("sweep", "--mode", "late", "--mode", "power", "--pairs", "all")
-    assert (given["sweep"]["modes"], given["sweep"]["pairs"]) == (("late", "power"), "all")
+    assert (given["sweep"]["modes"], given["sweep"]["pairs"]) == (("power", "late"), "all")
     assert "killed" not in given
     given = asked(swept(FINE), swept(FINE))
     refold("sweep", "--only", "kill:12/3")
@@ -81,10 +80,11 @@ def test_a_named_mode_is_the_only_one(refold: Refold, asked: Callable[..., Any])
 def test_a_failure_is_said_with_the_command_that_plays_it_again(refold: Refold, asked: Callable[..., Any]) -> None:
     """And the status says so."""
     asked(swept(FINE, WRONG))
-    said = refold("sweep", "--mode", "power", "--without", "keys", "--seed", "3")
-    assert said.status == 1
-    assert "failed: power:4~1: 4 sync head, after, image 1\n    issue +1" in said.out
-    assert "refold sweep --without keys --seed 3 --only 'power:4~1'" in said.err
+    refold("sweep", "--mode", "power", "--without", "keys", "--seed", "3").ends(
+        1,
+        out="failed: issue +1\n    power:4~1: 4 sync head, after, image 1",
+        err="refold sweep --without keys --seed 3 --only 'power:4~1'",
+    )
 
 
 def test_a_program_gets_the_points_the_rows_and_every_scenario(refold: Refold, asked: Callable[..., Any]) -> None:
@@ -99,15 +99,12 @@ def test_a_program_gets_the_points_the_rows_and_every_scenario(refold: Refold, a
 def test_random_kills_are_a_table_too(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     """For as long as was asked; what failed is said."""
 
-    def random_kills(seconds: float, *, failed: Callable[[str], None], **_: Any) -> list[crashtest.Row]:
+    def random_kills(seconds: float, *, failed: Callable[[str], None], **_: Any) -> list[testing.Row]:
         failed("the run in /x did not finish")
-        return [crashtest.Row(mode=f"random for {seconds:g} s", scenarios=9, unfinished=1)]
+        return [testing.Row(mode=f"random for {seconds:g} s", scenarios=9, unfinished=1)]
 
     monkeypatch.setattr(triage, "random_kills", random_kills)
-    said = refold("sweep", "--random", "2m")
-    assert said.status == 1
-    assert "random for 120 s" in said.out
-    assert "the run in /x did not finish" in said.err
+    refold("sweep", "--random", "2m").ends(1, out="random for 120 s", err="the run in /x did not finish")
     assert refold("sweep", "--random", "2m", "--json").json["rows"][0]["unfinished"] == 1
 
 

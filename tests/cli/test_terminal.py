@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+import eventlog
 import runner
 from replay import Question
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold
-from tests.cli.terminal import Terminal
-from tests.unmeasured import SILENT
+from tests.support.terminal import Terminal
+from tests.support.unmeasured import SILENT
 
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -35,8 +36,8 @@ def meeting(tmp_path: Path) -> Iterator[Path]:
 
 
 def _asked(runs: Path) -> Question:
-    (run,) = (path.name for path in runs.iterdir())
-    (question,) = runner.read(run, runs).questions.values()
+    (run,) = eventlog.store(runs).names()
+    (question,) = runner.read_state(run, runs).questions.values()
     return question
 
 
@@ -53,9 +54,27 @@ def test_the_live_view_shows_the_call_its_clock_and_what_a_death_would_mean(
         terminal.until("1.0 attempt 1 of meet 1 s")
         (meeting / "go").touch()
         assert terminal.end() == 0
-    assert _plain(terminal.seen).rstrip().endswith("We met.")
+    shown = _plain(terminal.seen).rstrip()
+    assert shown.endswith("We met.")
+    (run,) = eventlog.store(runs).names()
+    assert f"{run}: done, turn 2," in shown.replace("\r\n", "")
     assert not re.search(r"\x1b\[[0-9;]*\b(3|4|9)[0-7]m", terminal.seen)
     assert max(cell_len(line) for line in _plain(terminal.seen).splitlines()) <= 40
+
+
+@pytest.mark.fault("invisible characters")
+def test_the_models_text_is_shown_as_it_comes_and_nothing_of_it_is_obeyed(
+    runs: Path, tmp_path: Path, meeting: Path
+) -> None:
+    """Before the reply is there: the model waits until its text was seen."""
+    words = ("run", "speak", Agent("speaking"), "--runs", runs)
+    with Terminal(*words, cwd=tmp_path, columns=200, env={"MEETING": str(meeting)}) as terminal:
+        terminal.until("| I think \\x1b[31mred\\x1b[0m \\x9b2J \\u202eturned\\u202c")
+        (meeting / "go").touch()
+        assert terminal.end() == 0
+    assert "\x1b[31m" not in terminal.seen
+    assert "\u202e" not in terminal.seen
+    assert _plain(terminal.seen).rstrip().endswith("I said it.")
 
 
 def test_ctrl_c_parks_and_the_call_in_flight_may_end(runs: Path, tmp_path: Path, meeting: Path) -> None:
@@ -64,12 +83,31 @@ def test_ctrl_c_parks_and_the_call_in_flight_may_end(runs: Path, tmp_path: Path,
     with Terminal(*words, cwd=tmp_path, env={"MEETING": str(meeting)}) as terminal:
         terminal.until("attempt 1 of meet")
         terminal.type("\x03")
-        terminal.until("parking: what is in flight may end first")
+        terminal.until("parking: calls in flight may finish first")
         (meeting / "go").touch()
         assert terminal.end() == 1
-    (run,) = (path.name for path in runs.iterdir())
+    (run,) = eventlog.store(runs).names()
     assert "Interrupted" in terminal.seen
-    assert runner.read(run, runs).open == ()
+    state = runner.read_state(run, runs)
+    assert state.in_doubt == ()
+    assert state.stopped is not None
+    assert state.stopped.reason == "Parked", "no worker of this directory carries it on"
+
+
+def test_ctrl_c_twice_parks_too_and_leaves_the_call_in_doubt(runs: Path, tmp_path: Path, meeting: Path) -> None:
+    """Nothing is waited for, and no worker of this directory takes the run from the person's hands."""
+    words = ("run", "meet me", Agent("meeting"), "--runs", runs)
+    with Terminal(*words, cwd=tmp_path, env={"MEETING": str(meeting)}) as terminal:
+        terminal.until("attempt 1 of meet")
+        terminal.type("\x03")
+        terminal.until("parking: calls in flight may finish first")
+        terminal.type("\x03")
+        terminal.until("stopped at once")
+        assert terminal.end() == 1
+    (run,) = eventlog.store(runs).names()
+    with pytest.raises(runner.errors.Parked):  # the park lies in the inbox, or was taken
+        runner.run_sync(agents.meeting, "meet me", run=run, runs=runs)
+    assert runner.read_state(run, runs).in_doubt == ("1.0",)
 
 
 def test_where_the_terminal_is_dumb_progress_is_plain_lines(runs: Path, tmp_path: Path) -> None:
@@ -95,12 +133,39 @@ def test_an_approval_is_asked_with_its_exact_arguments_and_the_default_is_no(
 ) -> None:
     """Whoever hits Enter without reading has not agreed; whoever leaves has decided nothing."""
     with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, columns=100) as terminal:
-        terminal.until("May it run? [y/N] ")
-        assert '{"amount": 7, "to": "ann"}' in terminal.seen
+        terminal.until("May pay run? [y/N, edit, respond, always] ")
+        assert '{"amount":7,"to":"ann"}' in terminal.seen
         terminal.type(typed)
         assert terminal.end() == status
     given = _asked(runs).answer
     assert (given.answer if given is not None else None) == answer
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer", "rule"),
+    [
+        (["edit", "nonsense", '{"to": "bob", "amount": 1}'], ("edit", '{"to": "bob", "amount": 1}', ""), None),
+        (["respond", "", "She has it."], ("respond", None, "She has it."), None),
+        (["always", ""], ("approve", None, ""), {"to": '"ann"', "amount": "7"}),
+        (["always", '{"to": "ann"}'], ("approve", None, ""), {"to": '"ann"'}),
+        (["edit", "\x04"], None, None),
+    ],
+    ids=["edit", "respond", "always-these", "always-some", "gave-up"],
+)
+def test_an_approval_offers_all_that_the_commands_do(
+    runs: Path, tmp_path: Path, typed: list[str], answer: tuple[str, str | None, str] | None, rule: object
+) -> None:
+    """What does not fit is asked for again; Enter after always means the very arguments that were shown."""
+    with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, columns=100) as terminal:
+        terminal.until("May pay run? [y/N, edit, respond, always] ")
+        for line in typed:
+            terminal.type(line if line == "\x04" else f"{line}\n")
+        assert terminal.end() == (0 if answer is not None else 3)
+    given = _asked(runs).answer
+    assert (given and (given.answer, given.arguments, given.text)) == answer
+    (run,) = eventlog.store(runs).names()
+    rules = runner.read_state(run, runs).rules
+    assert [one.arguments for one in rules] == ([rule] if rule is not None else [])
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(runs: Path, tmp_path: Path, meeting: Path) -> None:
@@ -110,7 +175,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(runs: Path, tmp_p
         terminal.until("1.0 attempt 1 of meet")
         terminal.type("y\ny\n")
         (meeting / "go").touch()
-        terminal.until("May it run? [y/N] ")
+        terminal.until("May pay run? [y/N, edit, respond, always] ")
         terminal.type("n\n")
         assert terminal.end() == 0
     given = _asked(runs).answer
@@ -121,7 +186,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(runs: Path, tmp_p
 def test_sigterm_at_a_question_leaves_it_open(runs: Path, tmp_path: Path) -> None:
     """A deploy must not wait for somebody who went home, nor answer for them."""
     with Terminal("run", "pay", Agent("paying"), "--runs", runs, cwd=tmp_path, env=SILENT) as terminal:
-        terminal.until("May it run? [y/N] ")
+        terminal.until("May pay run? [y/N, edit, respond, always] ")
         terminal.child.send_signal(signal.SIGTERM)
         assert terminal.end() == 3
     assert _asked(runs).answer is None
@@ -138,10 +203,10 @@ def test_the_ladders_question_is_asked_and_enter_decides_later(
     """There is no safe default for what happened: only a person who looked can say."""
     run = scenes.killed(runs, "unsure", "unsure-run")
     with Terminal("resume", run, Agent("unsure"), "--runs", runs, cwd=tmp_path) as terminal:
-        terminal.until("Did it happen? [y/n, Enter decides later] ")
+        terminal.until("Did launch happen? [y/n, Enter decides later] ")
         terminal.type(typed[0])
         if len(typed) > 1:
-            terminal.until("What did it come to? ")
+            terminal.until("What was its result? ")
             terminal.type(typed[1])
         assert terminal.end() == status
     given = _asked(runs).answer
@@ -154,7 +219,7 @@ def test_the_ladders_question_is_asked_and_enter_decides_later(
 def test_nothing_that_a_model_wrote_reaches_the_terminal_as_a_control(runs: Path, tmp_path: Path) -> None:
     """Arguments that clear the screen or turn the line around would show another question than the one asked."""
     with Terminal("run", "pay", Agent("loud_asking"), "--runs", runs, cwd=tmp_path, columns=100) as terminal:
-        terminal.until("May it run? [y/N] ")
+        terminal.until("May pay run? [y/N, edit, respond, always] ")
         assert "\\x9b2J\\u202eturned\\u202c" in terminal.seen
         terminal.type("n\n")
         assert terminal.end() == 0
@@ -171,16 +236,15 @@ def test_reading_commands_fit_the_terminal_and_send_it_no_controls(
     with Terminal(*words, "--runs", runs, cwd=tmp_path, columns=40) as terminal:
         assert terminal.end() == 0
     seen = _plain(terminal.seen)
-    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", seen)
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202e\U000e0041]", seen)
     if words[0] == "cat":
         assert [json.loads(line)["seq"] for line in seen.splitlines()][:2] == [0, 1]
         assert "\\u009b" in seen
+        assert "\\u200b\\udb40\\udc41" in seen
     else:
         assert max(cell_len(line) for line in seen.splitlines()) <= 40
 
 
 def test_without_a_terminal_nobody_is_asked(refold: Refold) -> None:
     """A question in a log file that nobody reads would hang a deploy."""
-    said = refold("run", "pay", Agent("paying"), typed="y\n")
-    assert said.status == 3
-    assert "waits for a person" in said.out
+    refold("run", "pay", Agent("paying"), typed="y\n").ends(3, out="waits for a person")

@@ -61,8 +61,8 @@ def judged(run: Path) -> tuple[str, int]:
         counts = snap and snap["run"] == run.name and path.name == f"snap-{snap['seq']}.json"
         if snap and counts and [snap["sum"]] != [old["sum"] for old in lines[snap["seq"] :][:1]]:
             return "damaged", len(lines)
-    first, newline, behind = rest.partition(b"\n")
-    whole = [piece + b"\n" for piece in behind.split(b"\n")[:-1]]
+    first, newline, after = rest.partition(b"\n")
+    whole = [piece + b"\n" for piece in after.split(b"\n")[:-1]]
     later = [piece for piece in whole if line(piece[piece.rfind(b"\0") + 1 :]) or re.match(rb'\{"seq":[^\0]*$', piece)]
     hole = b"\0" in first and line(first[first.rindex(b"\0") + 1 :] + newline)
     unfinished = (b"\0" in first or not newline) and not hole and not later

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import eventlog
 from eventlog import _frame
 from eventlog._line import Header
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from eventlog._disk import Disk
 
-ROOT = Path(__file__).resolve().parents[2]
 AT = datetime(2026, 11, 29, 15, 14, 58, 123456, tzinfo=UTC)
 OPENING = b'{"type":"opened"}'
 
@@ -28,7 +28,7 @@ def event(number: int, size: int = 0) -> bytes:
 
 def made(runs: Path, run: str = "r", *, saves: int = 3, size: int = 20, end: str = "close") -> Path:
     """Make a log of a header, an opening and `saves` lines, then `close` or `abandon` it; return its segment."""
-    log = eventlog.create(runs, run, at=AT, events=[OPENING])
+    log = eventlog.store(runs).create(run, at=AT, events=[OPENING])
     for number in range(saves):
         log.append(AT + timedelta(seconds=number), [event(number, size)])
     getattr(log, end)()
@@ -52,7 +52,7 @@ def lines_of(path: Path) -> list[bytes]:
 
 def heads(runs: Path, *, saves: int, size: int = 20) -> list[bytes]:
     """Give the head's bytes as they were after each save of such a log, the opening first."""
-    log = eventlog.create(runs, "r", at=AT, events=[OPENING])
+    log = eventlog.store(runs).create("r", at=AT, events=[OPENING])
     found = [head(runs).read_bytes()]
     for number in range(saves):
         log.append(AT + timedelta(seconds=number), [event(number, size)])
@@ -63,15 +63,15 @@ def heads(runs: Path, *, saves: int, size: int = 20) -> list[bytes]:
 
 def numbers(runs: Path, run: str = "r") -> list[int]:
     """Read a log and give its lines' numbers."""
-    return [line.seq for line in eventlog.read(runs, run).lines]
+    return [line.seq for line in eventlog.store(runs).read(run).lines]
 
 
 def goes_on(runs: Path, run: str = "r", *, disk: Disk | None = None) -> eventlog.Log:
     """Open a log, save one more line, close it, and read it back whole."""
-    log = eventlog.open(runs, run, disk=disk) if disk else eventlog.open(runs, run)
+    log = eventlog.Directory(runs, disk=disk).open(run) if disk else eventlog.store(runs).open(run)
     saved = log.append(AT + timedelta(days=1), [event(999)])
     log.close()
-    assert eventlog.read(runs, run).lines[-1] == saved
+    assert eventlog.store(runs).read(run).lines[-1] == saved
     return log
 
 
@@ -83,13 +83,13 @@ def files(directory: Path) -> dict[str, bytes]:
 def rolled(runs: Path, *, segments: int = 3) -> list[Path]:
     """Make a log of several segments, sealed as a roll would leave them, each with a header and two lines."""
     path = made(runs, saves=1)
-    header = eventlog.read(runs, "r").lines[0].header
+    header = eventlog.store(runs).read("r").lines[0].header
     assert header is not None
-    paths, seq, prev = [path], 2, eventlog.read(runs, "r").lines[-1].sum
+    paths, seq, prev = [path], 2, eventlog.store(runs).read("r").lines[-1].sum
     for number in range(2, segments + 1):
         content = b""
         for step in range(3):
-            what = Header(1, "r", header.nonce, number, header.storage) if step == 0 else [event(step)]
+            what = Header(eventlog.FORMAT, "r", header.nonce, number, header.storage) if step == 0 else [event(step)]
             seq += 1
             line = _frame.build(seq, 1, AT, prev, what)
             prev = _frame.parse(line).sum

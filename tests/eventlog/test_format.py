@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 import eventlog
-from tests.eventlog import docreader, shelf
+from tests.eventlog import docreader
 from tests.eventlog.making import AT, OPENING, event, goes_on, head, lines_of, made, rolled, segment
-from tests.eventlog.shelf import broken
+from tests.support import sample_logs
+from tests.support.sample_logs import broken
 
 
 def ours(runs: Path) -> tuple[str, int]:
-    """Give the same answer from `eventlog.scan`."""
-    reading = eventlog.scan(runs, "r")
+    """Give the same answer from `Store.scan`."""
+    reading = eventlog.store(runs).scan("r")
     return "damaged" if reading.damage else "torn" if reading.torn else "whole", len(reading.lines)
 
 
@@ -48,13 +49,13 @@ def test_a_reader_written_from_the_docstring_agrees_on_broken_logs(tmp_path: Pat
 
 def test_it_agrees_on_good_logs_of_every_kind(tmp_path: Path) -> None:
     """Several segments, lives, a header alone, a live log, snapshots: the docstring leaves none of them out."""
-    for kind in shelf.KINDS:
-        runs = shelf.lay(tmp_path / kind / "r", shelf.log(kind))
+    for kind in sample_logs.KINDS:
+        runs = sample_logs.lay(tmp_path / kind / "r", sample_logs.log(kind))
         assert docreader.judged(runs / "r") == ours(runs)
         assert ours(runs)[0] == "whole"
     rolled(tmp_path / "a")
-    eventlog.create(tmp_path / "b", "r", at=AT, events=[]).close()
-    live = eventlog.create(tmp_path / "c", "r", at=AT, events=[OPENING, event(1, 3000)])
+    eventlog.store(tmp_path / "b").create("r", at=AT, events=[]).close()
+    live = eventlog.store(tmp_path / "c").create("r", at=AT, events=[OPENING, event(1, 3000)])
     made(tmp_path / "d")
     goes_on(tmp_path / "d")
     assert [docreader.judged(tmp_path / name / "r") for name in "abcd"] == [ours(tmp_path / name) for name in "abcd"]
@@ -69,8 +70,8 @@ def test_it_agrees_on_logs_of_every_kind_broken_at_random(tmp_path: Path) -> Non
     rng = random.Random(7)  # noqa: S311 - it picks examples; it protects nothing
     verdicts = set()
     for number in range(300):
-        content = broken(shelf.log(shelf.KINDS[number % len(shelf.KINDS)]), rng)
-        runs = shelf.lay(tmp_path / "r", content)
+        content = broken(sample_logs.log(sample_logs.KINDS[number % len(sample_logs.KINDS)]), rng)
+        runs = sample_logs.lay(tmp_path / "r", content)
         try:
             said = ours(runs)
         except eventlog.NoSuchRun:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
-from tests.eventlog import shelf
-from tests.eventlog.disks import Quick
+from eventlog import _frame
 from tests.eventlog.making import AT, event, files, head, lines_of, made, segment
+from tests.support import sample_logs
+from tests.support.disks import Quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 def salvaged(runs: Path, **options: object) -> tuple[list[bytes], eventlog.Salvaged]:
     """Salvage the run `r` into `n`; give the events copied, and what the new header says."""
     before = files(runs / "r")
-    with eventlog.salvage(runs, "r", "n", disk=Quick(), **options) as log:  # type: ignore[arg-type] # passed on
+    with eventlog.Directory(runs, disk=Quick()).salvage("r", "n", **options) as log:  # type: ignore[arg-type] # passed on
         header = log.lines[0].header
         log.append(AT, [event(777)])
     assert files(runs / "r") == before
     assert header is not None
     assert header.salvaged is not None
-    verdict = eventlog.verify(runs, "n")
+    verdict = eventlog.store(runs).verify("n")
     assert verdict.ok
     assert verdict.salvaged == header.salvaged
-    read = eventlog.read(runs, "n").lines
+    read = eventlog.store(runs).read("n").lines
     assert bytes(read[-1].events[0]) == event(777)
     return [bytes(one) for line in read[1:-1] for one in line.events], header.salvaged
 
@@ -64,26 +65,26 @@ def damaged(runs: Path, change: Break, *, saves: int = 5) -> None:
 def test_good_lines_are_copied_and_every_gap_is_named(
     tmp_path: Path, change: Break, numbers: list[int], gaps: list[tuple[int, int | None]]
 ) -> None:
-    """Before the damage, between two places and behind the last; a copy, or a line out of order, is not taken twice."""
+    """Before the damage, between two places and after the last; a copy, or a line out of order, is not taken twice."""
     damaged(tmp_path, change)
-    assert not eventlog.verify(tmp_path, "r").ok
+    assert not eventlog.store(tmp_path).verify("r").ok
     events, said = salvaged(tmp_path)
     assert events == kept(numbers)
     assert (said.run, said.lines) == ("r", len(numbers))
     assert [(gap.after, gap.before) for gap in said.gaps] == gaps
     assert all(gap.why for gap in said.gaps)
-    findings = eventlog.verify(tmp_path, "n").findings
+    findings = eventlog.store(tmp_path).verify("n").findings
     assert sum("is missing" in finding for finding in findings) == len(gaps)
 
 
 def test_the_new_run_is_another_run(tmp_path: Path) -> None:
     """Framed anew: its own nonce, numbers and chain; times and the order of lives stay; the header names the parent."""
-    runs = shelf.lay(tmp_path / "r", shelf.log("lives"))
+    runs = sample_logs.lay(tmp_path / "r", sample_logs.log("lives"))
     path = segment(runs)
     lines = lines_of(path)
     path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
-    old = eventlog.scan(runs, "r").lines
-    with eventlog.salvage(runs, "r", "n", disk=Quick()) as log:
+    old = eventlog.store(runs).scan("r").lines
+    with eventlog.Directory(runs, disk=Quick()).salvage("r", "n") as log:
         new = log.lines
         assert log.life == 4
         assert log.append(AT + timedelta(days=1), [event(1)]).life == 4
@@ -96,12 +97,12 @@ def test_the_new_run_is_another_run(tmp_path: Path) -> None:
     assert was is not None
     assert header.parent == eventlog.Parent("r", 2, old[2].sum)
     assert header.nonce != was.nonce
-    assert eventlog.runs(runs) == ["r", "n"]
+    assert eventlog.store(runs).runs() == ["r", "n"]
 
 
 def test_it_goes_across_segments_and_keeps_nothing_of_their_headers(tmp_path: Path) -> None:
     """A missing segment is one gap; what a roll wrote is no line of a run that was never rolled."""
-    runs = shelf.lay(tmp_path / "r", shelf.log("compacted"))
+    runs = sample_logs.lay(tmp_path / "r", sample_logs.log("compacted"))
     segment(runs, number=2).unlink()
     events, said = salvaged(runs)
     assert events == [b'{"type":"opened"}', event(0), event(101, 30), event(2), event(102, 30)]
@@ -115,7 +116,7 @@ def test_it_goes_across_segments_and_keeps_nothing_of_their_headers(tmp_path: Pa
 
 def salvaged_again(runs: Path) -> tuple[list[bytes], eventlog.Salvaged]:
     """Salvage into `m`."""
-    with eventlog.salvage(runs, "r", "m", disk=Quick()) as log:
+    with eventlog.Directory(runs, disk=Quick()).salvage("r", "m") as log:
         header = log.lines[0].header
         assert header is not None
         assert header.salvaged is not None
@@ -144,6 +145,19 @@ def test_a_head_that_names_a_later_line_is_a_gap_at_the_end(tmp_path: Path) -> N
     assert [(gap.after, gap.before) for gap in said.gaps] == [(1, 3), (4, None)]
 
 
+@pytest.mark.fault("a number beyond range in a log")
+def test_an_event_that_no_writer_would_take_but_a_reader_reads_is_copied_as_it_is(tmp_path: Path) -> None:
+    """One number of another program's would keep the whole run from being salvaged, or forked."""
+    path, huge = made(tmp_path, saves=2), b'{"a":1e999}'
+    last = eventlog.store(tmp_path).read("r").lines[-1]
+    path.write_bytes(path.read_bytes() + _frame.build(last.seq + 1, 1, AT, last.sum, [huge]))
+    (tmp_path / "r" / "head").unlink()
+    assert salvaged(tmp_path)[0] == [*kept([1, 2, 3]), huge]
+    lines = eventlog.store(tmp_path).read("r").lines
+    with eventlog.store(tmp_path).fork(lines, "f", keep=1, at=AT, events=[event(9)]) as log:
+        assert [bytes(raw) for raw in log.lines[-2].events] == [huge]
+
+
 def test_a_torn_end_is_no_gap(tmp_path: Path) -> None:
     """Nothing acknowledged is missing there."""
     path = made(tmp_path, saves=2)
@@ -157,12 +171,12 @@ def test_what_cannot_be_salvaged(tmp_path: Path) -> None:
     """A name that is taken or is none, a run that is not there, and one of which nothing is left."""
     made(tmp_path)
     with pytest.raises(eventlog.RunExists):
-        eventlog.salvage(tmp_path, "r", "r")
+        eventlog.store(tmp_path).salvage("r", "r")
     with pytest.raises(eventlog.BadRunId):
-        eventlog.salvage(tmp_path, "r", "../n")
+        eventlog.store(tmp_path).salvage("r", "../n")
     with pytest.raises(eventlog.NoSuchRun):
-        eventlog.salvage(tmp_path, "q", "n")
+        eventlog.store(tmp_path).salvage("q", "n")
     segment(tmp_path).write_bytes(b"\xff" * 5000)
     with pytest.raises(eventlog.NoSuchRun, match="not one line"):
-        eventlog.salvage(tmp_path, "r", "n")
+        eventlog.store(tmp_path).salvage("r", "n")
     assert not (tmp_path / "n").exists()

@@ -1,4 +1,4 @@
-"""What a log stands on: named at creation, never promised more than is known (spec 13)."""
+"""What a log stands on: named at creation, never promised more than is known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import eventlog
 from eventlog import _storage
 from eventlog._disk import Disk
-from tests.eventlog.disks import failing
 from tests.eventlog.making import AT, OPENING, goes_on, made
+from tests.support.disks import failing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,8 +75,8 @@ def test_what_a_log_survives_is_written_in_its_header(
     why: str,
 ) -> None:
     """Only a file system known to pass a sync on to a disk promises a power cut; all else says why it does not."""
-    eventlog.create(tmp_path, "r", at=AT, events=[OPENING], disk=Mounted(table, path)).close()
-    storage = eventlog.read(tmp_path, "r").storage
+    eventlog.Directory(tmp_path, disk=Mounted(table, path)).create("r", at=AT, events=[OPENING]).close()
+    storage = eventlog.store(tmp_path).read("r").storage
     assert storage is not None
     assert (storage.kind, storage.survives) == (kind, survives)
     assert why in storage.why
@@ -88,16 +88,16 @@ def test_what_a_log_survives_is_written_in_its_header(
     [(LINUX, "/net/a b/runs", "nfs4"), (LINUX, "/ssh", "fuse.sshfs"), (MACOS, "/Volumes/share/x", "smbfs")],
 )
 def test_network_file_systems_are_refused_unless_forced(tmp_path: Path, table: str, path: str, kind: str) -> None:
-    """Spec 13: a lock may not exclude another machine there; nothing is made, and forcing is written down."""
+    """A lock may not exclude another machine there; nothing is made, and forcing is written down."""
     disk = Mounted(table, path)
     with pytest.raises(eventlog.NetworkStorage, match=kind):
-        eventlog.create(tmp_path / "runs", "r", at=AT, events=[OPENING], disk=disk)
+        eventlog.Directory(tmp_path / "runs", disk=disk).create("r", at=AT, events=[OPENING])
     assert not (tmp_path / "runs").exists()
-    eventlog.create(tmp_path / "runs", "r", at=AT, events=[OPENING], disk=disk, force=True).close()
+    eventlog.Directory(tmp_path / "runs", force=True, disk=disk).create("r", at=AT, events=[OPENING]).close()
     with pytest.raises(eventlog.NetworkStorage):
-        eventlog.open(tmp_path / "runs", "r", disk=disk)
-    eventlog.open(tmp_path / "runs", "r", disk=disk, force=True).close()
-    verdict = eventlog.verify(tmp_path / "runs", "r")
+        eventlog.Directory(tmp_path / "runs", disk=disk).open("r")
+    eventlog.Directory(tmp_path / "runs", force=True, disk=disk).open("r").close()
+    verdict = eventlog.store(tmp_path / "runs").verify("r")
     assert verdict.storage == eventlog.Storage(kind, "killed process", "a network file system, accepted by force")
     assert any("not surely a power cut" in finding for finding in verdict.findings)
 
@@ -115,8 +115,8 @@ def test_a_file_system_that_refuses_to_sync_directories(tmp_path: Path) -> None:
         def sync_dir(self, path: Path) -> bool:  # noqa: ARG002 - the verb's signature
             return False
 
-    eventlog.create(tmp_path, "r", at=AT, events=[OPENING], disk=Refusing()).close()
-    storage = eventlog.read(tmp_path, "r").storage
+    eventlog.Directory(tmp_path, disk=Refusing()).create("r", at=AT, events=[OPENING]).close()
+    storage = eventlog.store(tmp_path).read("r").storage
     assert storage == eventlog.Storage("ext4", "killed process", "the file system refuses to sync directories")
     assert goes_on(tmp_path, disk=Refusing()).seq == 2
 
@@ -128,8 +128,8 @@ def test_a_table_of_mounts_that_cannot_be_read(tmp_path: Path) -> None:
         def mounts(self) -> str:
             raise failing(2)
 
-    eventlog.create(tmp_path, "r", at=AT, events=[OPENING], disk=Blind()).close()
-    storage = eventlog.read(tmp_path, "r").storage
+    eventlog.Directory(tmp_path, disk=Blind()).create("r", at=AT, events=[OPENING]).close()
+    storage = eventlog.store(tmp_path).read("r").storage
     assert storage is not None
     assert (storage.kind, storage.survives) == ("unknown", "killed process")
 
@@ -137,7 +137,7 @@ def test_a_table_of_mounts_that_cannot_be_read(tmp_path: Path) -> None:
 def test_this_machine_has_a_table_of_mounts_that_names_the_directory(tmp_path: Path) -> None:
     """The parsers are tested on text; this one run of the real thing shows that the text is what the system gives."""
     made(tmp_path)
-    storage = eventlog.read(tmp_path, "r").storage
+    storage = eventlog.store(tmp_path).read("r").storage
     assert storage is not None
     assert storage.kind != "unknown"
     assert _storage.look(Disk(), tmp_path, force=True) == storage

@@ -1,4 +1,4 @@
-"""A save that never finished: cut, its bytes kept as evidence, and the run goes on (hazards 1 to 3)."""
+"""A save that never finished: cut, its bytes kept as evidence, and the run goes on."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ def broken(tmp_path: Path, *, size: int = 20) -> tuple[bytes, bytes, list[bytes]
     return b"".join(lines[:-1]), lines[-1], found
 
 
+@pytest.mark.fault("torn tail")
 def test_last_line_cut_at_each_byte(tmp_path: Path) -> None:
-    """Hazard 1: with the head behind, every cut is torn and the events are the acknowledged ones; with it, damage."""
+    """With the head after, every cut is torn and the events are the acknowledged ones; with it, damage."""
     good, last, found = broken(tmp_path)
     for cut in range(len(last)):
         for tail in (b"", bytes(SECTOR)):
             segment(tmp_path).write_bytes(good + last[:cut] + tail)
             head(tmp_path).write_bytes(found[-2])
-            reading = eventlog.read(tmp_path, "r")
+            reading = eventlog.store(tmp_path).read("r")
             assert [line.seq for line in reading.lines] == [0, 1, 2, 3]
             assert reading.torn == (eventlog.Torn("seg-000001.jsonl", len(good), cut) if cut else None)
             head(tmp_path).write_bytes(found[-1])
             with pytest.raises(eventlog.LogDamaged, match="line 4 was acknowledged, and it is gone") as caught:
-                eventlog.read(tmp_path, "r")
+                eventlog.store(tmp_path).read("r")
             assert (caught.value.offset, caught.value.expected_seq) == (len(good), 4)
 
 
+@pytest.mark.fault("torn tail")
 def test_torn_bytes_are_kept_as_evidence_and_the_run_goes_on(tmp_path: Path) -> None:
     """What is cut is never lost: the evidence is named by its digest, and the log knows what it cut."""
     good, last, found = broken(tmp_path)
@@ -54,9 +56,10 @@ def test_torn_bytes_are_kept_as_evidence_and_the_run_goes_on(tmp_path: Path) -> 
     assert kept.stat().st_mode & 0o777 == 0o600
     assert kept.stat().st_nlink == 1
     assert numbers(tmp_path) == [0, 1, 2, 3, 4]
-    assert bytes(eventlog.read(tmp_path, "r").lines[-1].events[0]) == event(999)
+    assert bytes(eventlog.store(tmp_path).read("r").lines[-1].events[0]) == event(999)
 
 
+@pytest.mark.fault("torn tail")
 def test_evidence_that_exists_counts_as_done(tmp_path: Path) -> None:
     """A crash after the copy and before the cut must not fail the next opening, nor copy twice."""
     good, last, found = broken(tmp_path)
@@ -71,6 +74,7 @@ def test_evidence_that_exists_counts_as_done(tmp_path: Path) -> None:
     assert (tmp_path / "r" / name).stat().st_ino == before
 
 
+@pytest.mark.fault("torn sectors")
 @hypothesis.settings(max_examples=60, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(lost=st.sets(st.integers(0, 9)), start=st.integers(0, SECTOR - 1))
 def test_sectors_of_the_last_line_lost_in_any_subset(
@@ -78,9 +82,9 @@ def test_sectors_of_the_last_line_lost_in_any_subset(
     lost: set[int],
     start: int,
 ) -> None:
-    """Hazard 2: with the head behind, any subset of its sectors as NUL is torn or intact, never a third thing."""
+    """With the head after, any subset of its sectors as NUL is torn or intact, never a third thing."""
     runs = tmp_path_factory.mktemp("sectors")
-    log = eventlog.create(runs, "r", at=AT, events=[event(0, start)])
+    log = eventlog.store(runs).create("r", at=AT, events=[event(0, start)])
     log.append(AT, [event(1)])
     before, offset = head(runs).read_bytes(), len(b"".join(lines_of(segment(runs))))
     log.append(AT, [event(2, 4000)])
@@ -94,7 +98,7 @@ def test_sectors_of_the_last_line_lost_in_any_subset(
         data[first:last] = bytes(max(0, last - first))
     segment(runs).write_bytes(data)
     head(runs).write_bytes(before)
-    reading = eventlog.read(runs, "r")
+    reading = eventlog.store(runs).read("r")
     left = bytes(data[offset:]).rstrip(b"\0")
     if bytes(data) == whole:
         assert ([line.seq for line in reading.lines], reading.torn) == ([0, 1, 2, 3], None)
@@ -104,31 +108,34 @@ def test_sectors_of_the_last_line_lost_in_any_subset(
     assert goes_on(runs).life == 2
 
 
+@pytest.mark.fault("NUL tail")
 @pytest.mark.parametrize("size", [1, 511, 4096, 143_000, 3_000_000])
 @pytest.mark.parametrize("end", ["close", "abandon"])
 def test_nul_tail(tmp_path: Path, size: int, end: str) -> None:
-    """Hazard 3: NULs behind the last line are nothing torn, however many, and the run goes on."""
+    """NULs after the last line are nothing torn, however many, and the run goes on."""
     with made(tmp_path, end=end).open("ab") as file:
         file.write(bytes(size))
-    reading = eventlog.read(tmp_path, "r")
+    reading = eventlog.store(tmp_path).read("r")
     assert (reading.torn, reading.damage, reading.closed) == (None, None, False)
     assert goes_on(tmp_path).cut is None
     assert not list((tmp_path / "r").glob("torn-*"))
 
 
+@pytest.mark.fault("torn tail")
 def test_a_whole_last_line_that_was_not_acknowledged_is_kept(tmp_path: Path) -> None:
     """The fate of a save cut off after its bytes reached the disk is: it happened, and its number is used once."""
     good, last, found = broken(tmp_path)
     head(tmp_path).write_bytes(found[-2])
     assert segment(tmp_path).read_bytes().startswith(good + last)
-    log = eventlog.open(tmp_path, "r")
+    log = eventlog.store(tmp_path).open("r")
     assert (log.seq, len(log.lines)) == (4, 5)
     assert head(tmp_path).read_bytes() == found[-2]
     log.close()
 
 
+@pytest.mark.fault("torn tail")
 def test_64_mebibytes_without_a_newline_are_torn_in_bounded_memory(tmp_path: Path) -> None:
-    """Hazard 8: garbage of any length is judged piece by piece, and copied piece by piece."""
+    """Garbage of any length is judged piece by piece, and copied piece by piece."""
     path = made(tmp_path, end="abandon")
     good = b"".join(lines_of(path))
     with path.open("r+b") as file:
@@ -136,18 +143,19 @@ def test_64_mebibytes_without_a_newline_are_torn_in_bounded_memory(tmp_path: Pat
         file.seek(len(good))
         for _ in range(64):
             file.write(b"x" * 1024 * 1024)
-    reading = eventlog.read(tmp_path, "r")
+    reading = eventlog.store(tmp_path).read("r")
     assert reading.torn == eventlog.Torn("seg-000001.jsonl", len(good), 64 * 1024 * 1024)
     log = goes_on(tmp_path)
     assert log.cut is not None
     assert (tmp_path / "r" / log.cut.evidence).stat().st_size == 64 * 1024 * 1024
 
 
+@pytest.mark.fault("torn tail")
 def test_a_reader_of_a_torn_log_changes_nothing(tmp_path: Path) -> None:
     """Only an opener cuts: reading may happen on a run that another process is writing."""
     good, last, found = broken(tmp_path)
     segment(tmp_path).write_bytes(good + last[:60])
     head(tmp_path).write_bytes(found[-2])
     before = files(tmp_path / "r")
-    assert eventlog.read(tmp_path, "r").torn is not None
+    assert eventlog.store(tmp_path).read("r").torn is not None
     assert files(tmp_path / "r") == before

@@ -1,6 +1,6 @@
 """Make the golden histories of a version: `python -m tests.golden.make DIRECTORY [--batch]`.
 
-Every shape is told anew by today's code and written under DIRECTORY: `histories/`, a directory of runs, and
+Every shape is told anew by the current code and written under DIRECTORY: `histories/`, a directory of runs, and
 `facts.json`, what each of them comes to. The same code makes the same bytes. With `--batch` the triage job's batch is
 run as well, which takes a while, and its log joins them with this machine's names taken out. A version that was
 released is never made again: the next one gets a directory of its own, with its agents beside it.
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 import eventlog
 import replay
 import runner
+from replay.events import ModelAsked, RunStarted
 from runner import triage
 from tests.golden.facts import facts
 from tests.golden.telling import Fixed
@@ -35,10 +36,10 @@ def batch(into: Path) -> dict[str, Any]:
         with job.world.held():
             job.world.lay(job.task)
             asyncio.run(runner.start(agent, job.task.text, runs=job.runs, run="batch", workspace=place))
-        lines = eventlog.read(job.runs, "batch").lines
+        lines = eventlog.store(job.runs).read("batch").lines
     disk = Fixed()
     opening, *rest = (line for line in lines if line.events)
-    log = eventlog.create(into, "batch", at=opening.at, events=_neutral(opening), disk=disk)
+    log = eventlog.Directory(into, disk=disk).create("batch", at=opening.at, events=_neutral(opening))
     for line in rest:
         log.append(line.at, _neutral(line))
     log.close()
@@ -48,7 +49,7 @@ def batch(into: Path) -> dict[str, Any]:
         "context": {"tokens": context.tokens, "keep": context.keep, "instructions": context.instructions},
         "limits": {"turns": agent.limits.turns, "dollars": agent.limits.dollars},
         "tools": [_declared(tool) for tool in agent.tools],
-        "bounds": dict(_bounds(eventlog.read(into, "batch").lines)),
+        "bounds": dict(_bounds(eventlog.store(into).read("batch").lines)),
     }
 
 
@@ -56,15 +57,15 @@ def _neutral(line: eventlog.Line) -> list[bytes]:
     """A line's events without the names of the machine they were made on."""
     events = [replay.decode(raw) for raw in line.events]
     return [
-        replay.encode(replace(e, workspace="/workspace", host="h", pid=1) if isinstance(e, replay.RunStarted) else e)
+        replay.encode(replace(e, workspace="/workspace", host="h", pid=1) if isinstance(e, RunStarted) else e)
         for e in events
     ]
 
 
 def _declared(tool: Any) -> dict[str, Any]:
-    names = ("name", "effect", "remembers", "once_per", "approval", "attempts", "timeout", "schema", "description")
+    names = ("name", "effect", "key_ttl", "once_per", "approval", "attempts", "timeout", "schema", "description")
     found = {name: getattr(tool, name) for name in names}
-    return {**found, "lands_within": tool.lands_within if tool.find is not None else None}
+    return {**found, "visible_within": tool.visible_within if tool.find is not None else None}
 
 
 def _bounds(lines: list[eventlog.Line]) -> list[tuple[str, dict[str, Any]]]:
@@ -72,7 +73,7 @@ def _bounds(lines: list[eventlog.Line]) -> list[tuple[str, dict[str, Any]]]:
     for line in lines:
         for raw in line.events:
             event = replay.decode(raw)
-            if isinstance(event, replay.ModelAsked):
+            if isinstance(event, ModelAsked):
                 bound = event.bound
                 key = f"{state.turns + 1} {event.purpose} {event.n}"
                 found.append((key, {name: getattr(bound, name) for name in bound.__struct_fields__}))

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 import eventlog
 import replay
-from replay import Reply
-from tests.decide.story import BEGIN
+from replay.events import ResultRecorded, RunForked, RunStarted, RunStopped
+from replay.messages import AssistantMessage, Reply, UserMessage
 from tests.golden import rungs, shapes
 from tests.golden.telling import Fixed, Telling, kept, written
+from tests.support.file_logs import file_log
+from tests.support.story import BEGIN
 
 Place = Callable[[Path, Fixed], list[Telling]]
 
@@ -21,10 +23,10 @@ def continued(runs: Path, disk: Fixed) -> list[Telling]:
     """A run that continues the conversation of a finished one."""
     t = Telling("continued")
     (started,) = t.written.pop()[1]
-    assert isinstance(started, replay.RunStarted)
+    assert isinstance(started, RunStarted)
     t.lines.clear()
     t.state = replay.NEW
-    said = (replay.Said("before"), replay.Replied(Reply(text="It was so.")))
+    said = (UserMessage("before"), AssistantMessage(Reply(text="It was so.")))
     t.write(replace(started, after="finished", history=said))
     t.over()
     kept(t, runs, disk).close()
@@ -55,7 +57,7 @@ def segments(runs: Path, disk: Fixed) -> list[Telling]:
     t.call("look")
     t.ran("saw")
     log = kept(t, runs, disk)
-    log.roll()
+    file_log(log).roll()
     done = len(t.lines)
     t.call("ring")
     for line in t.lines[done:]:
@@ -64,7 +66,7 @@ def segments(runs: Path, disk: Fixed) -> list[Telling]:
     t.ran("rang", call="2.0")
     for line in t.lines[done:]:
         log.append(line.at, [bytes(event) for event in line.events])
-    state = replay.load(eventlog.read(runs, t.name).lines)
+    state = replay.load(eventlog.store(runs).read(t.name).lines)
     log.compact(replay.dump(state), replay.FOLD_VERSION)
     done = len(t.lines)
     t.over()
@@ -111,7 +113,7 @@ def forked_open(runs: Path, disk: Fixed) -> list[Telling]:
     at = next(line.seq for line in parent.lines if b"run_resumed" in b"".join(map(bytes, line.events))) + 1
     fork = _forked(parent, "fork-open", at, runs, disk)
     fork.resume()
-    fork.go(replay.ResultRecorded(call="1.0", how="found", text="patched"))
+    fork.go(ResultRecorded(call="1.0", how="found", text="patched"))
     fork.over()
     _more(fork, runs, disk).close()
     return [parent, fork]
@@ -119,11 +121,11 @@ def forked_open(runs: Path, disk: Fixed) -> list[Telling]:
 
 def _forked(parent: Telling, name: str, at: int, runs: Path, disk: Fixed) -> Telling:
     """The fork of a history at its line `at`, as a history to go on with."""
-    lines = eventlog.read(runs, parent.name).lines
+    lines = eventlog.store(runs).read(parent.name).lines
     made = replay.fork(lines, at, run=name, at=parent.now, host="h", pid=9)
     opening = [replay.encode(made.event)]
     shared = [line for line in lines if line.seq <= at]
-    eventlog.fork(shared, name, runs=runs, keep=made.keep, at=parent.now, events=opening, disk=disk).close()
+    eventlog.Directory(runs, disk=disk).fork(shared, name, keep=made.keep, at=parent.now, events=opening).close()
     fork = Telling(name)
     fork.lines, fork.written = [], []
     fork.agents = [*parent.agents[: made.state.life - 1], "shop"]
@@ -149,9 +151,9 @@ def salvaged(runs: Path, disk: Fixed) -> list[Telling]:
             return False
         return True
 
-    with eventlog.salvage(runs, "damaged", "salvaged", follows=follows, disk=disk) as log:
-        forked = replay.RunForked(run="salvaged", parent="damaged", seq=state.seq, host="h", pid=9)
-        over = replay.RunStopped(reason="StoppedByPerson", final=True, detail="salvaged by ann")
+    with eventlog.Directory(runs, disk=disk).salvage("damaged", "salvaged", follows=follows) as log:
+        forked = RunForked(run="salvaged", parent="damaged", seq=state.seq, host="h", pid=9)
+        over = RunStopped(reason="StoppedByPerson", final=True, detail="salvaged by ann")
         log.append(t.now, [replay.encode(forked), replay.encode(over)])
     copy.agents = ["shop", "shop"]
     return [copy]
@@ -175,7 +177,7 @@ def later(runs: Path, disk: Fixed) -> list[Telling]:
 
 def _more(t: Telling, runs: Path, disk: Fixed) -> eventlog.Log:
     """The lines that a history has got since it was written, behind those that are on disk."""
-    log = eventlog.open(runs, t.name, disk=disk)
+    log = eventlog.Directory(runs, disk=disk).open(t.name)
     return written(t.lines[-_new(t, log) :], log, runs, disk)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replay import LookupAnswered, ResultRecorded
+from replay.events import LookupAnswered, ResultRecorded
 from tests.golden.telling import Telling
 
 
@@ -132,7 +132,7 @@ def failed(t: Telling) -> None:
 
 
 def deployed(t: Telling) -> None:
-    """Today's code declares another effect, has no such tool, or no lookup: a person decides."""
+    """The current code declares another effect, has no such tool, or no lookup: a person decides."""
     t.call("ring")
     t.resume("deployed")
     t.say("1.0-settle-1", "done", "it rang")

@@ -6,11 +6,40 @@ torn tail, segments, a fork, a salvaged log) is in `places`.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from msgspec.structs import replace
 
 import replay
-from replay import FileIntended, FileWritten, ModelFailed, Reply, ResultRecorded, ToolCall, Usage
-from tests.golden.telling import Telling, calls
+from replay import Event
+from replay.events import (
+    AttemptMarked,
+    CallsMade,
+    ChildRested,
+    FileIntended,
+    FileWritten,
+    MessageReceived,
+    ModelAsked,
+    ModelFailed,
+    PhaseChanged,
+    QuestionAnswered,
+    QuestionAsked,
+    ReplyRefused,
+    ReplySaved,
+    RequestRefused,
+    ResultRecorded,
+    RuleAdded,
+    RunStopped,
+    StepRecorded,
+    WorkspaceAccepted,
+    WorkspaceMoved,
+)
+from replay.messages import CostBound, Reply, ToolCall, Usage
+from replay.state import Spent
+from replay.values import Digests, FileHash, StopReason
+from runner import key
+from tests.golden.telling import SUM, Telling, calls, calls_of
+from tests.support.story import named
 
 OLD, NEW, FOREIGN = "1" * 64, "2" * 64, "3" * 64
 
@@ -108,12 +137,12 @@ def summarised(t: Telling) -> None:
         if cause == "b":
             t.resume()
             summary = Reply(text="A and b were seen.", usage=long, dollars=0.25)
-            t.go(replay.ReplySaved(reply=summary))
+            t.go(ReplySaved(reply=summary))
     t.over()
 
 
 def limits(t: Telling) -> None:
-    """A stop by a limit, and today's limits that win."""
+    """A stop by a limit, and new limits that hold."""
     t.call("look")
     t.ran("saw")
     t.resume("more turns")
@@ -153,9 +182,82 @@ def refused_model(t: Telling) -> None:
     t.go(ModelFailed(error="no such model", transient=False))
 
 
+def refused_conversation(t: Telling) -> None:
+    """The model refused what it had written, as it came and rebuilt."""
+    look = ToolCall(tool="look", arguments='{"cause": "a"}', provider_id="c1")
+    t.reply(whole=Reply(calls=(look,), raw='{"id": "c1"}', dollars=0.25))
+    t.ran("saw")
+    refused = ModelFailed(
+        error="duplicate id", transient=False, refused_conversation=True, error_type="BadRequestError"
+    )
+    t.go(refused)
+    t.go(refused)
+
+
+def empty_reply(t: Telling) -> None:
+    """A reply that is no answer is asked for again; the next one is none either."""
+    t.reply(whole=Reply(text="", dollars=0.25))
+    t.reply(whole=Reply(text="The answer is", stop="length", dollars=0.25))
+
+
+def output(t: Telling) -> None:
+    """An answer that is none, one that came beside another call, and one that fits."""
+    t.reply(whole=Reply(text="two letters", dollars=0.25))
+    t.reply(("look", '{"cause": "a"}'), ("final_output", '{"output": []}'))
+    t.ran("saw", "2.0")
+    t.reply(("final_output", '{"output": ["a", "b"]}'))
+
+
+def output_invalid(t: Telling) -> None:
+    """Twice an answer that is none."""
+    t.reply(("final_output", "{}"))
+    t.reply(("final_output", "[5]"))
+
+
+def deadline(t: Telling) -> None:
+    """Nothing begins after the deadline; an approval lapses before."""
+    t.call("send")
+    t.tick(3600)
+    t.go()
+    t.tick(7200)
+    t.call("look")
+
+
+def decisions(t: Telling) -> None:
+    """Other arguments, a text in place of a call, a failure that a person states, a standing rule, a message."""
+    t.reply(("send", '{"cause": "a"}'), ("send", '{"cause": "b"}'), ("ring", '{"cause": "c"}'))
+    asked = t.state.questions["1.0-approve"]
+    new = '{"cause": "z"}'
+    t.tick(60)
+    t.agents.append("shop")
+    t.life += 1
+    t.write(
+        QuestionAnswered(
+            id=asked.id,
+            answer="edit",
+            who="ann",
+            digest=asked.digest,
+            arguments=new,
+            new_digest=replay.digest(new.encode()),
+        ),
+        RuleAdded(tool="send", arguments={"note": '""'}, who="ann"),
+        MessageReceived(id="message-1", who="bob", text="Hurry."),
+    )
+    t.say("1.1-approve", "respond", "It was sent.")
+    t.resume()
+    t.ran("sent")
+    t.ended("unknown", call="1.2")
+    t.say("1.2-settle-1", "failed", "no line")
+    t.resume()
+    t.call("send")
+    t.ran("sent", "2.0")
+    t.over()
+
+
 def resumes(t: Telling) -> None:
     """The run was resumed as often as it may be."""
     t.call("look")
+    t.resume()
     t.resume()
     t.resume()
 
@@ -165,6 +267,17 @@ def stopped(t: Telling) -> None:
     t.call("ring")
     t.ended("unknown")
     t.stop()
+
+
+def parked(t: Telling) -> None:
+    """A person held it back, another one's request came too late, and somebody carried it on."""
+    t.call("ring")
+    t.write(
+        RequestRefused(request="answer-1.0-approve", who="bob", why="it has no question 1.0-approve", post="b" * 16),
+        RunStopped(reason="Parked", detail="by ann", who="ann", request="park-1", post="a" * 16),
+    )
+    t.resume()
+    t.stop("Parked", final=False)
 
 
 def files(t: Telling) -> None:
@@ -181,7 +294,7 @@ def files(t: Telling) -> None:
     t.write(FileIntended(call="2.0", path="a.txt", sha256=NEW, before=OLD))
     t.agents.append("shop")
     t.die(5)
-    t.go(replay.WorkspaceAccepted(by="ann", files=(replay.FileHash(path="a.txt", sha256=FOREIGN),)))
+    t.go(WorkspaceAccepted(by="ann", files=(FileHash(path="a.txt", sha256=FOREIGN),)))
     t.ran("put", call="2.0")
     t.over()
 
@@ -194,6 +307,80 @@ def changed(t: Telling) -> None:
     t.agents.append("shop")
     t.die(5)
     t.stop("WorkspaceChanged", final=False, detail="a.txt (changed)")
+
+
+def moved(t: Telling) -> None:
+    """The workspace was moved while no process worked on the run."""
+    t.call("put")
+    t.write(FileIntended(call="1.0", path="a.txt", sha256=OLD, before=None))
+    t.go(FileWritten(call="1.0", path="a.txt", sha256=OLD), ResultRecorded(call="1.0", how="ran", text="put", n=1))
+    t.agents.append("shop")
+    t.die(5)
+    t.go(WorkspaceMoved(path="/elsewhere", by="ann"))
+    t.over()
+
+
+def children(t: Telling) -> None:
+    """Two child runs side by side: one asks a person, one dies with its parent; a wait, a share used up, a failure."""
+    t.reply(whole=calls_of("clerk", "Pay a.", "Pay b."))
+    asked = QuestionAsked(
+        id="1.0-approve",
+        kind="approve",
+        call="1.0",
+        tool="pay",
+        arguments=SUM,
+        digest=replay.digest(SUM.encode()),
+        why="w",
+    )
+    spent = Spent(input_tokens=100, output_tokens=20, dollars=0.25)
+    t.write(ChildRested(call="1.0", phase="paused", spent=spent, turns_used=1, questions=(asked,)))
+    t.tick(5)
+    t.write(ChildRested(call="1.1", phase="tools", spent=spent, turns_used=1))
+    t.resume()
+    later = t.now + timedelta(seconds=60)
+    t.go(ChildRested(call="1.1", phase="tools", spent=spent, turns_used=1, until=later))
+    t.tick(60)
+    t.go()
+    t.go(
+        ChildRested(call="1.1", phase="done", spent=spent, turns_used=2),
+        ResultRecorded(call="1.1", how="ran", text="Paid."),
+    )
+    t.tick(60)
+    t.go(ChildRested(call="1.0", phase="tools", spent=spent, turns_used=1))
+    used = StopReason(reason="DollarLimit", final=False, detail="all")
+    t.go(ChildRested(call="1.0", phase="model", spent=replace(spent, dollars=0.5), turns_used=2, stop=used))
+    empty = StopReason(reason="EmptyReply", final=False, detail="twice")
+    t.go(ChildRested(call="1.0", phase="model", spent=replace(spent, dollars=0.5), turns_used=3, stop=empty))
+    t.over()
+
+
+def child(t: Telling) -> None:
+    """A child run, whose parent went no further."""
+    t.call("pay", "c")
+    t.stop("ParentClosed", detail="children is done")
+
+
+def program(t: Telling) -> None:
+    """A program with a loop of its own: a step, a call of its own that dies once, a reply that is not its answer."""
+    t.write(StepRecorded(name="now", n=0, raw="5"))
+    made = ToolCall(tool="look", arguments=SUM, id="a1.0")
+    t.write(CallsMade(calls=(made,)), *_marker(t, made, 1))
+    t.agents.append("shop")
+    t.die(5)
+    t.write(*_marker(t, made, 2))
+    t.write(ResultRecorded(call="a1.0", how="ran", text="seen", n=2, raw='{"seen": 1}'))
+    digests = Digests(instructions="i", tools="t", messages="m", parameters="p")
+    ask = ModelAsked(purpose="turn", n=1, upto=0, bound=CostBound(dollars=0.5), digests=digests)
+    t.write(ask)
+    t.write(ReplySaved(reply=named(Reply(text="No answer.", dollars=0.25), 1)))
+    t.write(ReplyRefused(why="The program asked again."), ask)
+    t.write(ReplySaved(reply=named(Reply(text="An answer.", dollars=0.25), 2)))
+    t.write(PhaseChanged(phase="done", answer="Its own answer."))
+
+
+def _marker(t: Telling, call: ToolCall, n: int) -> list[Event]:
+    arguments = call.arguments if n == 1 else None
+    return [AttemptMarked(call=call.id, n=n, key=key(t.state.uid, call.id), effect="reads", arguments=arguments)]
 
 
 SHAPES = {
@@ -213,9 +400,20 @@ SHAPES = {
     "stopped-dollars": (dollars, "few dollars"),
     "stopped-model": (unavailable, "shop"),
     "stopped-model-for-good": (refused_model, "shop"),
+    "stopped-conversation": (refused_conversation, "shop"),
+    "stopped-empty": (empty_reply, "shop"),
+    "output": (output, "typed"),
+    "stopped-output": (output_invalid, "typed"),
+    "stopped-deadline": (deadline, "hurried"),
+    "decisions": (decisions, "shop"),
     "stopped-resumes": (resumes, "few resumes"),
     "stopped-by-person": (stopped, "shop"),
+    "stopped-parked": (parked, "shop"),
     "files": (files, "shop"),
+    "workspace-moved": (moved, "shop"),
+    "children": (children, "office"),
+    "child": (child, "clerk"),
+    "program": (program, "shop"),
     "stopped-workspace": (changed, "shop"),
 }
 """Each history's teller, and the agent of its first life."""

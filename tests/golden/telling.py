@@ -13,11 +13,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import eventlog
-import replay
-from replay import Event, Reply, RunStarted, ToolCall, Usage
-from tests.decide.story import Line, Story
-from tests.eventlog.disks import Quick
+from replay import Event
+from replay.events import QuestionAnswered, RunStarted, RunStopped
+from replay.messages import Reply, ToolCall, Usage
+from replay.values import ParentCall
 from tests.golden.v1 import agents
+from tests.support.disks import Quick
+from tests.support.story import Line, Story
 
 
 class Fixed(Quick):
@@ -50,7 +52,12 @@ class Telling(Story):
 
     def write(self, *events: Event) -> None:
         """One save."""
-        super().write(*(replace(e, run=self.name) if isinstance(e, RunStarted) else e for e in events))
+        super().write(*(self._named(e) if isinstance(e, RunStarted) else e for e in events))
+
+    def _named(self, began: RunStarted) -> RunStarted:
+        parent = ParentCall(run="children", uid="r", call="1.2") if self.name == "child" else None
+        framework = "python" if self.name == "program" else ""
+        return replace(began, run=self.name, parent_call=parent, framework=framework)
 
     def call(self, tool: str, cause: str = "a", **more: str) -> list[Event]:
         """The model calls one tool; what comes next."""
@@ -73,12 +80,12 @@ class Telling(Story):
         self.agents.append(self.agents[-1])
         asked = self.state.questions[question]
         self.write(
-            replay.QuestionAnswered(id=question, answer=verdict, who="ann", digest=asked.digest, text=text)  # type: ignore[arg-type] # the caller's literal
+            QuestionAnswered(id=question, answer=verdict, who="ann", digest=asked.digest, text=text)  # type: ignore[arg-type] # the caller's literal
         )
 
     def stop(self, reason: str = "StoppedByPerson", *, final: bool = True, detail: str = "by ann") -> None:
         """A stop that nobody decided but a person, a signal or the workspace."""
-        self.write(replay.RunStopped(reason=reason, final=final, detail=detail))
+        self.write(RunStopped(reason=reason, final=final, detail=detail))
 
 
 def calls(*wanted: tuple[str, str]) -> Reply:
@@ -89,6 +96,17 @@ def calls(*wanted: tuple[str, str]) -> Reply:
     return Reply(calls=made, usage=Usage(input_tokens=100, output_tokens=20), dollars=0.25, stop="tool_calls")
 
 
+def calls_of(agent: str, *tasks: str) -> Reply:
+    """A reply that gives an agent some tasks."""
+    made = tuple(
+        ToolCall(tool=agent, arguments=_arguments(task=task), provider_id=f"p{i}") for i, task in enumerate(tasks)
+    )
+    return Reply(calls=made, usage=Usage(input_tokens=100, output_tokens=20), dollars=0.25, stop="tool_calls")
+
+
+SUM = '{"cause": "b", "note": ""}'
+
+
 def _arguments(**values: str) -> str:
     return "{" + ", ".join(f'"{name}": "{value}"' for name, value in values.items()) + "}"
 
@@ -96,7 +114,7 @@ def _arguments(**values: str) -> str:
 def kept(telling: Telling, runs: Path, disk: Fixed) -> eventlog.Log:
     """The history as a log, left open: as its last life left it."""
     first, *rest = telling.lines
-    log = eventlog.create(runs, telling.name, at=first.at, events=[bytes(e) for e in first.events], disk=disk)
+    log = eventlog.Directory(runs, disk=disk).create(telling.name, at=first.at, events=[bytes(e) for e in first.events])
     return written(rest, log, runs, disk)
 
 
@@ -105,7 +123,7 @@ def written(lines: Sequence[Line], log: eventlog.Log, runs: Path, disk: Fixed) -
     for line in lines:
         if line.life != log.life:
             log.abandon()
-            log = eventlog.open(runs, log.run, disk=disk)
+            log = eventlog.Directory(runs, disk=disk).open(log.run)
         assert log.life == line.life
         log.append(line.at, [bytes(event) for event in line.events])
     return log

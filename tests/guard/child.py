@@ -21,7 +21,7 @@ SMALL = 700
 
 def nothing(_: int, runs: Path) -> None:
     """Only make a run, and end."""
-    eventlog.create(runs, "r", at=history.AT, events=[b"{}"]).close()
+    eventlog.store(runs).create("r", at=history.AT, events=[b"{}"]).close()
 
 
 def calibrate(times: int, _: Path) -> None:
@@ -34,7 +34,7 @@ def calibrate(times: int, _: Path) -> None:
 def make(times: int, runs: Path) -> None:
     """Write a run of so many lines, for `read`."""
     events = [replay.encode(event) for event in history.opening()]
-    with eventlog.create(runs, "r", at=history.AT, events=events) as log:
+    with eventlog.store(runs).create("r", at=history.AT, events=events) as log:
         for line in history.encoded(times, SMALL):
             log.append(history.AT, line)
 
@@ -42,14 +42,14 @@ def make(times: int, runs: Path) -> None:
 def append(times: int, runs: Path) -> None:
     """Encode two events and save them as one line."""
     events = next(history.saves(1, SMALL))
-    with eventlog.create(runs, "r", at=history.AT, events=[b"{}"]) as log:
+    with eventlog.store(runs).create("r", at=history.AT, events=[b"{}"]) as log:
         for _ in range(times):
             log.append(history.AT, [replay.encode(event) for event in events])
 
 
 def read(_: int, runs: Path) -> None:
     """Read, verify, decode and fold the run that `make` wrote."""
-    replay.load(eventlog.read(runs, "r").lines)
+    replay.load(eventlog.store(runs).read("r").lines)
 
 
 WORKS = {"nothing": nothing, "calibrate": calibrate, "make": make, "append": append, "read": read}

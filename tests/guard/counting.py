@@ -1,7 +1,7 @@
 """Instructions, counted by callgrind: the same on every machine and at every load, up to a few in a million.
 
 Each kind of work is counted as the difference to a process that only makes a run, so what the interpreter takes to
-start is not part of it, and is told as a ratio to a loop of plain Python that is counted in the same way.
+start is not part of it, and is given as a ratio to a loop of plain Python that is counted in the same way.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.unmeasured import environment
+from tests.support import ROOT
+from tests.support.unmeasured import environment
 
-ROOT = Path(__file__).parents[2]
 TIMES = 400
 VERSION = f"{sys.implementation.name}-{sys.version_info.major}.{sys.version_info.minor}"
 

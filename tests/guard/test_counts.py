@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ import eventlog
 import replay
 import runner
 from benchmarks import arms, history, models
-from eventlog._ahead import LAID
+from eventlog._preallocate import LAID
+from replay.values import Effect
 
 FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 MORE = 1.05
@@ -58,7 +60,7 @@ def saved(path: Path, count: int) -> Counting:
     """Save so many lines of a history; what creating the run took is not counted."""
     disk = Counting()
     first = [replay.encode(event) for event in history.opening()]
-    with eventlog.create(path, "r", at=history.AT, events=first, disk=disk) as log:
+    with eventlog.Directory(path, disk=disk).create("r", at=history.AT, events=first) as log:
         disk.forget()
         for events in history.encoded(count):
             log.append(history.AT, events)
@@ -82,34 +84,43 @@ def test_the_bytes_of_a_history_are_those_that_are_stored(tmp_path: Path, count:
     assert disk.zeros <= disk.lines + 2 * (LAID + 4096)
 
 
-def flushes(path: Path, turns: int, tool: runner.Tool, calls: int = 1, **options: object) -> int:
+def flushes(path: Path, turns: int, tool: runner.Tool, calls: int = 1, **options: Any) -> int:
     """The flushes of a run of so many turns."""
     disk = Counting()
     model = models.Model(turns, calls=calls, size=100)
-    runner.start_sync(models.agent(model, tool), "go", runs=path, run=f"r{turns}", disk=disk, **options)
+    runner.start_sync(
+        models.agent(model, tool), "go", runs=eventlog.Directory(path, disk=disk), run=f"r{turns}", **options
+    )
     return disk.flushes - disk.laid
 
 
-def turn(path: Path, tool: runner.Tool, calls: int = 1, **options: object) -> float:
+def turn(path: Path, tool: runner.Tool, calls: int = 1, **options: Any) -> float:
     """The flushes of one turn: what three turns more come to."""
     return (flushes(path, 4, tool, calls, **options) - flushes(path, 1, tool, calls, **options)) / 3
 
 
-def looks(effect: replay.Effect, **options: object) -> runner.Tool:
+def looks(effect: Effect, **options: Any) -> runner.Tool:
     """A tool that returns at once."""
 
     async def look(at: str) -> str:
         return at
 
-    return runner.tool(effect=effect, **options)(look)  # type: ignore[call-overload, no-any-return] # options as given
+    return runner.tool(effect=effect, **options)(look)
 
 
 @pytest.mark.parametrize(
     ("effect", "calls", "expected"),
-    [("reads", 1, 2), ("reads", 8, 2), ("reads", 16, 3), ("once", 1, 2), ("once", 4, 5), ("once", 16, 17)],
+    [
+        ("reads", 1, 2),
+        ("reads", 8, 2),
+        ("reads", 16, 3),
+        ("non_idempotent", 1, 2),
+        ("non_idempotent", 4, 5),
+        ("non_idempotent", 16, 17),
+    ],
 )
 def test_a_turn_costs_a_flush_for_each_call_and_one_more_and_a_wave_counts_as_one(
-    tmp_path: Path, effect: replay.Effect, calls: int, expected: int
+    tmp_path: Path, effect: Effect, calls: int, expected: int
 ) -> None:
     """What came back and what is about to happen share a line; up to eight reads run side by side."""
     assert turn(tmp_path, looks(effect), calls) == expected
@@ -117,7 +128,7 @@ def test_a_turn_costs_a_flush_for_each_call_and_one_more_and_a_wave_counts_as_on
 
 def test_a_question_costs_two_flushes_more(tmp_path: Path) -> None:
     """The question with the pause, and the answer."""
-    asked = looks("once", approval=True)
+    asked = looks("non_idempotent", approval=True)
     answers: Callable[[runner.Question], runner.Answer] = lambda _: runner.Answer("approve", "olga")  # noqa: E731
     assert turn(tmp_path, asked, on_question=answers) == 2 + 2
 
@@ -145,8 +156,10 @@ def test_the_bytes_of_a_long_conversation_stay_linear(tmp_path: Path) -> None:
         return results[len(at)]
 
     model = models.Model(60, size=300)
-    runner.start_sync(models.agent(model, look), results[0] * 20, runs=tmp_path, run="r", disk=Counting())
-    lines = eventlog.read(tmp_path, "r").lines
+    runner.start_sync(
+        models.agent(model, look), results[0] * 20, runs=eventlog.Directory(tmp_path, disk=Counting()), run="r"
+    )
+    lines = eventlog.store(tmp_path).read("r").lines
     sizes = [sum(map(len, line.events)) for line in lines]
     log = sum(path.stat().st_size for path in (tmp_path / "r").glob("seg-*"))
     assert log / sum(sizes) <= 1.06

@@ -1,4 +1,4 @@
-"""The instructions of a save and of reading a line, held against those that are stored.
+"""The instructions of a save and of reading a line, compared with those that are stored.
 
 A ratio may grow by a twentieth; beyond that somebody must find out why, or store the new one with
 `python -m tests.guard` and say so. Each version of Python has figures of its own.
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard import counting
-from tests.powerloss.figures import FIGURES
+from tests.support.figures import FIGURES
 
 STORED = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))["instructions"]
 MORE = 1.05

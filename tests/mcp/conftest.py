@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.places import Shop
-from tests.mcp.theatre import Theatre
+from tests.support.forkserver import ForkServer
 
 
 @pytest.fixture
@@ -19,16 +19,9 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shop(theatre: Theatre, tmp_path: Path) -> Iterator[Shop]:
+def shop(forks: ForkServer, tmp_path: Path) -> Iterator[Shop]:
     """A shop with nothing sold yet; its process starts when somebody connects."""
-    with Shop(theatre, tmp_path / "shop.sqlite") as found:
-        yield found
-
-
-@pytest.fixture(scope="session")
-def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
-    """Somebody who plays scenes in processes that may die."""
-    with Theatre(tmp_path_factory.mktemp("theatre")) as found:
+    with Shop(forks, tmp_path / "shop.sqlite") as found:
         yield found
 
 

@@ -15,19 +15,20 @@ from typing import Any, Self
 
 import mcp
 
-from tests.mcp.theatre import Theatre
+from tests.mcp import shop
+from tests.support.forkserver import ForkServer
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Shop:
     """A shop over one SQLite file. `over_http` opens it once; over stdio each connection opens one."""
 
-    def __init__(self, theatre: Theatre, file: Path) -> None:
+    def __init__(self, forks: ForkServer, file: Path) -> None:
         self.file = file
         self.pid = 0
         self.port = 0
-        self._theatre = theatre
+        self._forks = forks
 
     def __enter__(self) -> Self:
         return self
@@ -40,7 +41,8 @@ class Shop:
 
     def over_stdio(self) -> mcp.StdioServerParameters:
         """The way to it that starts a process."""
-        return self._theatre.connector(self.file)
+        command, *arguments = self._forks.command(shop.serve, file=self.file)
+        return mcp.StdioServerParameters(command=command, args=arguments)
 
     @property
     def open(self) -> bool:
@@ -55,7 +57,7 @@ class Shop:
         """The way to the process that listens; it is started when there is none, on the same port as before."""
         if not self.open:
             self.port = self.port or _free_port()
-            self.pid = self._theatre.shop(self.file, self.port)
+            self.pid = self._forks.begin(shop.serve, file=self.file, port=self.port).pid
             _listening(self.port)
         return f"http://127.0.0.1:{self.port}/mcp"
 

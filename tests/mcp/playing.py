@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import eventlog
-import replay
 import runner
 import runner.mcp
-from tests.runner import stage
+import runner.testing
+from replay.events import AttemptEnded
+from tests.support import stage
 
-Outcome = runner.Finished | runner.Paused
+Outcome = runner.Outcome
 
 
 def play(
@@ -23,9 +24,9 @@ def play(
     after: Callable[[int], Awaitable[None]] | None = None,
     answers: runner.OnQuestion | None = None,
 ) -> Outcome:
-    """Run, or resume, an agent that makes these calls and then says `done`. `after(n)` is awaited behind turn n."""
+    """Run, or resume, an agent that makes these calls and then says `done`. `after(n)` is awaited after turn n."""
 
-    class Model(runner.ScriptedModel):
+    class Model(runner.testing.ScriptedModel):
         async def ask(self, request: runner.Request) -> runner.Reply:
             if after is not None:
                 await after(request.turn - 1)
@@ -33,7 +34,7 @@ def play(
 
     async def run() -> Outcome:
         async with server:
-            agent = runner.Agent(model=Model([*turns, "done"]), tools=await server.tools())
+            agent = runner.Agent(name="agent", model=Model([*turns, "done"]), tools=await server.tools())
             try:
                 return await runner.resume("r", agent, runs=runs, clock=stage.Ticking(), on_question=answers)
             except (eventlog.NoSuchRun, eventlog.NotARunsDirectory):
@@ -49,9 +50,9 @@ def text(runs: Path, call: str = "1.0") -> str:
 
 def ends(runs: Path) -> list[tuple[str, float | None, str]]:
     """How the attempts that gave no result ended."""
-    return [(end.did, end.retry_after, end.error) for end in stage.events(runs, replay.AttemptEnded)]
+    return [(end.did, end.retry_after, end.error) for end in stage.events(runs, AttemptEnded)]
 
 
 def one(tool: str, **arguments: Any) -> runner.Reply:
     """A turn that calls one tool."""
-    return runner.calls((tool, arguments))
+    return runner.testing.tool_calls((tool, arguments))

@@ -15,7 +15,8 @@ import mcp
 import eventlog
 import runner
 import runner.mcp
-from tests.runner.stage import NOON
+import runner.testing
+from tests.support.stage import NOON
 
 FASTER = 8
 LANDS = 4.0
@@ -38,15 +39,15 @@ class Fast(runner.Clock):
 
 
 def terms(server: Callable[[], runner.mcp.Server], effect: str) -> runner.mcp.Terms:
-    """How `pay` is declared: keyed, or `once` with a lookup that asks the shop for the key."""
+    """How `pay` is declared: keyed, or `non_idempotent` with a lookup that asks the shop for the key."""
 
     async def look(call: runner.Call) -> runner.Found | runner.Missing:
         found = await server().ask("find", {"key": call.key})
         return runner.Missing() if found["payment"] is None else runner.Found(found)
 
     if effect == "keyed":
-        return runner.mcp.Terms(effect="keyed", remembers=timedelta(days=365), attempts=10)
-    return runner.mcp.Terms(effect="once", attempts=10, lookup=look, lands_within=LANDS)
+        return runner.mcp.Terms(effect="keyed", key_ttl=timedelta(days=365), attempts=10)
+    return runner.mcp.Terms(effect="non_idempotent", attempts=10, lookup=look, visible_within=LANDS)
 
 
 def dying(tool: runner.Tool, when: str) -> runner.Tool:
@@ -66,15 +67,15 @@ def dying(tool: runner.Tool, when: str) -> runner.Tool:
     return tool.around(wrapper)
 
 
-async def scene(runs: str, where: Any, effect: str, die: str) -> str:
+async def scene(runs: str, where: Any, effect: str, die: str = "") -> str:
     """Carry the run on, or start it; its answer, or its questions."""
     place = mcp.StdioServerParameters(**where) if isinstance(where, dict) else where
     async with runner.mcp.Server(place, trust={"pay": terms(lambda: server, effect)}) as server:
         tools = [dying(tool, die) if tool.name == "pay" else tool for tool in await server.tools()]
-        model = runner.ScriptedModel([runner.calls(("pay", {"cents": 5})), "paid"])
-        agent = runner.Agent(model=model, tools=tools)
+        model = runner.testing.ScriptedModel([runner.testing.tool_calls(("pay", {"cents": 5})), "paid"])
+        agent = runner.Agent(name="agent", model=model, tools=tools)
         try:
             result = await runner.resume("r", agent, runs=runs, clock=Fast())
         except (eventlog.NoSuchRun, eventlog.NotARunsDirectory):
             result = await runner.start(agent, "pay", runs=runs, run="r", clock=Fast())
-    return result.answer if isinstance(result, runner.Finished) else str(result.questions)
+    return result.answer if isinstance(result, runner.Finished) else str(result)

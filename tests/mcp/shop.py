@@ -1,8 +1,7 @@
 """A real MCP server, made with the SDK: its tools write to a SQLite file and remember the keys that came with calls.
 
-`python -m tests.mcp.shop FILE` speaks over stdio, with a PORT behind it over HTTP. Whom it is told to kill, and when,
-stands in `FILE.trouble` ("before 123": before it acts, process 123; 0 is itself). It takes that away when it obeys, so
-each trouble happens once.
+Tests order a death in `FILE.trouble`: "before 123" kills process 123 before the tool acts, and 0 is the server itself.
+The server removes the file when it obeys, so each death happens once.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import os
 import signal
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,9 +41,9 @@ class Place:
 PLACE = Place()
 
 
-def serve(file: Path, port: int) -> None:
+def serve(file: str, port: int = 0) -> None:
     """Keep the shop: over HTTP when there is a port, else over stdio."""
-    PLACE.file = file
+    PLACE.file = Path(file)
     with closing(sqlite3.connect(file, timeout=10)) as db, db:
         db.executescript(TABLES)
     if port:
@@ -189,7 +187,3 @@ async def picture() -> CallToolResult:
     """Return a picture."""
     image = ImageContent(data="QUJDREVG", mime_type="image/png")
     return CallToolResult(content=[TextContent(text="a picture"), image])
-
-
-if __name__ == "__main__":
-    serve(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)

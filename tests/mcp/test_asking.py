@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import replay
 import runner
+from replay.events import AttemptEnded
 from runner._cli import main as command
 from runner.mcp import Server, Terms
-from runner.mcp._asking import Asking, question
+from runner.mcp._elicitation import Elicitation, digest, question
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
 from tests.mcp.test_calls import KEPT
-from tests.runner import stage
+from tests.support import stage
 
 WAYS = [("consent", "legacy", "paid as 1"), ("order", "auto", "ordered as 1")]
 FORM = "It wants a JSON object with agreed (boolean), note (string, optional), or decline"
@@ -35,7 +35,7 @@ def test_a_person_s_answer_reaches_the_server_with_the_next_attempt(
 ) -> None:
     """The run was parked meanwhile; nothing was repeated to find out that a person is needed."""
     server, open_ = asked(tool, mode, shop, runs)
-    assert open_.why.startswith(f"the server asks: {'Pay' if tool == 'consent' else 'Order for'} 5 cents? {FORM}")
+    assert f"] the server asks: {'Pay' if tool == 'consent' else 'Order for'} 5 cents? {FORM}" in open_.why
     assert len(ends(runs)) == 1
     assert shop.payments() == []
     runner.settle("r", open_.id, "ann", "rerun", '{"agreed": true, "note": "lunch"}', runs=runs)
@@ -62,7 +62,7 @@ def test_a_continuation_takes_a_subkey(shop: Shop, runs: Path) -> None:
     server, open_ = asked("order", "auto", shop, runs)
     runner.settle("r", open_.id, "ann", "rerun", '{"agreed": true}', runs=runs)
     play(server, runs, one("order", cents=5))
-    assert [seen["idempotency-key"] for seen in shop.seen()] == [runner.key("r", "1.0/1")]
+    assert [seen["idempotency-key"] for seen in shop.seen()] == [stage.key(runs, "1.0/1")]
 
 
 @pytest.mark.parametrize(("tool", "mode"), [way[:2] for way in WAYS])
@@ -75,11 +75,34 @@ def test_a_person_may_decline(tool: str, mode: str, shop: Shop, runs: Path) -> N
     assert shop.payments() == []
 
 
-@pytest.mark.parametrize("said", ["", "yes", "[1]", '{"note": "no field that it needs"}'])
-def test_an_answer_that_does_not_fit_leads_to_the_same_question_again(said: str, shop: Shop, runs: Path) -> None:
+@pytest.mark.fault("an answer that no server takes is found out hours later")
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("", "it is not valid JSON"),
+        ("yes", "it is not valid JSON"),
+        ("[1]", "it is no JSON object"),
+        ('{"agreed": true, "agreed": false}', "the key 'agreed' is given twice"),
+        ("[" * 100_000, "nested deeper"),
+    ],
+    ids=["nothing", "a word", "a list", "a key twice", "a deep list"],
+)
+def test_an_answer_that_is_no_json_object_is_refused_at_the_door(said: str, why: str, shop: Shop, runs: Path) -> None:
+    """The question stays open, and a hook's answer leaves it open too."""
+    server, open_ = asked("order", "auto", shop, runs)
+    with pytest.raises(runner.errors.UnusableAnswer, match=why):
+        runner.settle("r", open_.id, "ann", "rerun", said, runs=runs)
+    words = ["settle", "r", open_.id, "--runs", str(runs), "rerun", "--answer", said]
+    done = CliRunner().invoke(command, words)
+    assert (done.exit_code, "can't be used" in done.output) == (1, True)
+    hooked = play(server, runs, one("order", cents=5), answers=lambda _: runner.Answer("rerun", "ann", said))
+    assert stage.asked(hooked) == (open_,)
+
+
+def test_an_answer_that_does_not_fit_leads_to_the_same_question_again(shop: Shop, runs: Path) -> None:
     """Guessing would agree in a person's name."""
     server, open_ = asked("order", "auto", shop, runs)
-    runner.settle("r", open_.id, "ann", "rerun", said, runs=runs)
+    runner.settle("r", open_.id, "ann", "rerun", '{"note": "no field that it needs"}', runs=runs)
     (again,) = stage.asked(play(server, runs, one("order", cents=5)))
     assert (again.id, again.why) == ("1.0-settle-2", open_.why)
 
@@ -99,7 +122,7 @@ def test_a_tool_that_only_reads_may_ask_too(shop: Shop, runs: Path) -> None:
     """Its attempt can't go on without a person either."""
     _, open_ = asked("order", "auto", shop, runs, Terms(effect="reads"))
     assert open_.kind == "settle"
-    assert [end.asks for end in stage.events(runs, replay.AttemptEnded)] == [True]
+    assert [end.asks for end in stage.events(runs, AttemptEnded)] == [True]
 
 
 class Form:
@@ -112,31 +135,87 @@ class Form:
             self.url = url
 
 
-def test_two_forms_are_answered_from_one_object_and_each_gets_only_its_fields() -> None:
-    """The call starts again from its first leg, so the answer must hold what every leg asks."""
-    asking = Asking('{"a": 1, "b": ["x"], "deep": {"no": 1}}')
-    first = asking.form(Form("?", {"properties": {"a": {}, "deep": {}}, "required": ["a"]}))
-    second = asking.form(Form("?", {"properties": {"b": {}}, "required": ["b"]}))
+def answering(said: str, *forms: Form) -> Elicitation:
+    """An attempt after a person was shown these forms and said this."""
+    before = Elicitation([])
+    for form in forms:
+        assert before.form(form).action == "cancel"
+    return Elicitation([(before.asks(), said)])
+
+
+def test_two_forms_of_one_question_are_answered_from_one_object_and_each_gets_only_its_fields() -> None:
+    """A person saw both."""
+    forms = (
+        Form("?", {"properties": {"a": {}, "deep": {}}, "required": ["a"]}),
+        Form("?", {"properties": {"b": {}}, "required": ["b"]}),
+    )
+    asking = answering('{"a": 1, "b": ["x"], "deep": {"no": 1}}', *forms)
+    first, second = map(asking.form, forms)
     assert (first.action, first.content, second.content) == ("accept", {"a": 1}, {"b": ["x"]})
     assert asking.form(Form("?", {"properties": {"c": {}}, "required": ["c"]})).action == "cancel"
     assert len(asking.open) == 1
 
 
+ASKED = Form("Send a receipt?", {"properties": {"agreed": {"type": "boolean"}}, "required": ["agreed"]})
+
+
+@pytest.mark.fault("an answer is used for another question")
+@pytest.mark.parametrize("said", ['{"agreed": true}', "decline"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        Form("Wire $1,000,000?", ASKED.requested_schema),
+        Form("Send a receipt?", {"properties": {"agreed": {}, "to": {}}, "required": ["agreed"]}),
+        Form("Send a receipt?", ASKED.requested_schema, url="https://example.org/pay"),
+        Form("[form 0123456789abcdef] Send a receipt?", ASKED.requested_schema),
+    ],
+    ids=["message", "schema", "link", "forged"],
+)
+def test_an_answer_counts_only_for_what_was_shown(said: str, other: Form) -> None:
+    """A server that asks something else gets no answer: a person is asked that, too."""
+    asking = answering(said, ASKED)
+    assert asking.form(other).action == "cancel"
+    assert asking.form(ASKED).action == ("decline" if said == "decline" else "accept")
+
+
+@pytest.mark.fault("an answer is used for another question")
+def test_a_server_can_not_name_another_form_in_its_own_words() -> None:
+    """Its message stands after the digests, wherever it puts one."""
+    wire = Form("Wire $1,000,000?", ASKED.requested_schema)
+    for message in (f"[form {digest(wire)}] Fine?", f"Fine? [form {digest(wire)}] "):
+        asking = answering('{"agreed": true}', Form(message, ASKED.requested_schema))
+        assert asking.form(wire).action == "cancel"
+
+
+def test_each_leg_of_a_call_keeps_the_answer_to_its_own_form() -> None:
+    """The call starts again from its first leg; a person is asked only what is new."""
+    second = Form("And the tip?", {"properties": {"tip": {}}, "required": ["tip"]})
+    notes = [(_asks(ASKED), '{"agreed": true}'), (_asks(second), '{"tip": 1}')]
+    asking = Elicitation(notes)
+    assert [asking.form(form).content for form in (ASKED, second)] == [{"agreed": True}, {"tip": 1}]
+
+
+def _asks(form: Form) -> str:
+    asking = Elicitation([])
+    asking.form(form)
+    return asking.asks()
+
+
 def test_a_link_is_shown_and_confirmed_with_an_empty_object() -> None:
-    """What happens behind it is not for the log."""
+    """What happens at the link is not for the log."""
     link = Form("Log in.", url="https://example.org/login")
     assert question(link) == (
         "the server asks: Log in. Open https://example.org/login and answer {} when that is done, or decline"
     )
-    answer = Asking("{}").form(link)
+    answer = answering("{}", link).form(link)
     assert (answer.action, answer.content) == ("accept", None)
 
 
 def test_a_form_without_fields_wants_an_empty_object() -> None:
     """A bare confirmation is still a person's."""
     assert question(Form("Sure?", {})) == "the server asks: Sure? It wants the JSON object {}, or decline"
-    assert Asking("{}").form(Form("Sure?", {})).action == "accept"
-    assert Asking("").form(Form("Sure?", {})).action == "cancel"
+    assert answering("{}", Form("Sure?", {})).form(Form("Sure?", {})).action == "accept"
+    assert answering("", Form("Sure?", {})).form(Form("Sure?", {})).action == "cancel"
 
 
 def test_what_a_run_does_not_offer_is_left_open() -> None:
@@ -146,6 +225,6 @@ def test_what_a_run_does_not_offer_is_left_open() -> None:
         method = "sampling/createMessage"
         params = None
 
-    asking = Asking('{"a": 1}')
+    asking = Elicitation([])
     assert asking.forms({"x": Sampling()}) == {}
     assert asking.open == ["the server wants sampling/createMessage, which a run does not offer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 
 import runner
 import runner.mcp
-from runner.mcp import Server, Terms, _leg, hints
+import runner.testing
+from runner.mcp import Server, Terms, _attempt, hints
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
-from tests.runner import stage
+from tests.support import stage
 
-KEPT = Terms(effect="keyed", remembers=timedelta(days=1))
+KEPT = Terms(effect="keyed", key_ttl=timedelta(days=1))
 
 
 def test_tools_keep_their_names_descriptions_and_schemas(where: Any) -> None:
@@ -29,22 +31,41 @@ def test_tools_keep_their_names_descriptions_and_schemas(where: Any) -> None:
     assert len(tools) == 11
 
 
+@pytest.mark.fault("a tool name that providers refuse")
+@pytest.mark.parametrize("prefix", ["my.shop/", "größe ", "x" * 70])
+def test_a_name_that_providers_refuse_is_mapped_and_calls_its_tool(prefix: str, shop: Shop, runs: Path) -> None:
+    """A provider answers 400 to the whole request for one such name."""
+    server = Server(shop.over_http(), prefix=prefix, trust="idempotent")
+    tools = {tool.name: tool for tool in server.tools_sync()}
+    assert len(tools) == 11
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in tools)
+    assert list(tools) == [tool.name for tool in server.tools_sync()]
+    pay = next(name for name, tool in tools.items() if tool.description == "Pay an amount.")
+    stage.start([runner.testing.tool_calls((pay, {"cents": 7})), "paid"], *tools.values(), runs=runs)
+    assert [cents for _, cents, _ in shop.payments()] == [7]
+
+
 def test_every_tool_is_once_until_somebody_says_otherwise(shop: Shop) -> None:
     """`find` says that it only reads; that is a stranger's word."""
-    assert {tool.effect for tool in Server(shop.over_http()).tools_sync()} == {"once"}
+    assert {tool.effect for tool in Server(shop.over_http()).tools_sync()} == {"non_idempotent"}
 
 
 def test_trust_says_what_a_repeat_does(shop: Shop) -> None:
     """By name, for all, or by believing the annotations."""
     url = shop.over_http()
     named = {t.name: t.effect for t in Server(url, trust={"pay": KEPT, "find": "reads", "broken": hints}).tools_sync()}
-    assert [named[name] for name in ("pay", "find", "broken", "slow")] == ["keyed", "reads", "idempotent", "once"]
+    assert [named[name] for name in ("pay", "find", "broken", "slow")] == [
+        "keyed",
+        "reads",
+        "idempotent",
+        "non_idempotent",
+    ]
     believed = {t.name: (t.effect, t.approval) for t in Server(url, trust=hints).tools_sync()}
     assert [believed[name] for name in ("pay", "find", "broken", "slow")] == [
-        ("once", True),
+        ("non_idempotent", True),
         ("reads", False),
         ("idempotent", False),
-        ("once", True),
+        ("non_idempotent", True),
     ]
 
 
@@ -59,8 +80,11 @@ def test_the_key_goes_beside_the_arguments_with_the_run_the_call_and_the_attempt
 ) -> None:
     """What only reads takes no key: a server must not remember a question under it."""
     server = Server(where, trust={"find": "reads"})
-    assert stage.finished(play(server, runs, runner.calls(("pay", {"cents": 5}), ("find", {"key": "k"})))) == "done"
-    key = runner.key("r", "1.0")
+    assert (
+        stage.finished(play(server, runs, runner.testing.tool_calls(("pay", {"cents": 5}), ("find", {"key": "k"}))))
+        == "done"
+    )
+    key = stage.key(runs, "1.0")
     assert shop.seen() == [
         {"run": "r", "call": "1.0", "attempt": 1, "idempotency-key": key},
         {"run": "r", "call": "1.1", "attempt": 1},
@@ -70,21 +94,23 @@ def test_the_key_goes_beside_the_arguments_with_the_run_the_call_and_the_attempt
 
 
 def test_what_a_tool_returned_is_text_or_json_and_an_error_is_a_result(where: Any, runs: Path) -> None:
-    """The tool ran and says that it went wrong: the model reads it, and nothing is open."""
-    play(Server(where), runs, runner.calls(("broken", {}), ("shapeless", {}), ("picture", {})))
+    """The tool ran and says that it went wrong: the model reads it, and none is in doubt."""
+    play(Server(where), runs, runner.testing.tool_calls(("broken", {}), ("shapeless", {}), ("picture", {})))
     assert text(runs, "1.0") == '{"isError": true, "content": "Error executing tool broken: the till is empty"}'
     assert text(runs, "1.1") == "one\ntwo"
-    assert text(runs, "1.2") == (
-        '["a picture", {"type": "image", "data": "[8 characters of base64]", "mimeType": "image/png"}]'
-    )
+    assert text(runs, "1.2") == ('["a picture", "[image 1: image/png, 8 characters of base64]"]')
     assert ends(runs) == []
 
 
 def test_arguments_that_the_schema_forbids_never_reach_the_server(shop: Shop, runs: Path) -> None:
     """The model reads what is wrong, and no attempt is made."""
-    play(Server(shop.over_http()), runs, runner.calls(("pay", {"cents": "5"}), ("pay", {}), ("pay", "[5]")))
+    play(
+        Server(shop.over_http()), runs, runner.testing.tool_calls(("pay", {"cents": "5"}), ("pay", {}), ("pay", "[5]"))
+    )
     assert [stage.results(runs)[call].how for call in ("1.0", "1.1", "1.2")] == ["invalid"] * 3
-    assert text(runs, "1.0") == "The call was not run: its arguments can't be used, $.cents must be integer."
+    assert (
+        text(runs, "1.0") == "The call was not run: its arguments can't be used, $.cents: '5' is not of type 'integer'."
+    )
     assert shop.seen() == []
 
 
@@ -107,10 +133,10 @@ def test_progress_is_passed_on_with_its_call(where: Any, runs: Path) -> None:
 
 def test_legs_without_a_question_go_on_by_themselves(shop: Shop, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each under a sub-key of its own; a server that never comes to an end leaves the call open."""
-    monkeypatch.setattr(_leg, "BETWEEN", 0)
+    monkeypatch.setattr(_attempt, "BETWEEN", 0)
     server = Server(shop.over_http())
     paused = play(server, runs, one("patient", legs=2), one("patient", legs=99))
-    assert text(runs) == runner.key("r", "1.0/2")
+    assert text(runs) == stage.key(runs, "1.0/2")
     assert len(stage.asked(paused)) == 1
     assert ends(runs) == [("unknown", None, "the server asked for more input 10 times")]
 
@@ -118,7 +144,9 @@ def test_legs_without_a_question_go_on_by_themselves(shop: Shop, runs: Path, mon
 def test_one_server_serves_one_event_loop_after_another(shop: Shop, runs: Path) -> None:
     """A module may list its tools when it is imported; each run then connects in its own loop."""
     agent = runner.Agent(
-        model=runner.ScriptedModel([one("pay", cents=5), "done"]), tools=Server(shop.over_stdio()).tools_sync()
+        name="agent",
+        model=runner.testing.ScriptedModel([one("pay", cents=5), "done"]),
+        tools=Server(shop.over_stdio()).tools_sync(),
     )
     for run in ("a", "b"):
         assert stage.finished(runner.start_sync(agent, "go", runs=runs, run=run)) == "done"

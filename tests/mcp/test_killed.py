@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-import runner
+from tests.mcp import scenes
 from tests.mcp.places import Shop
-from tests.mcp.theatre import Theatre
+from tests.support import stage
+from tests.support.forkserver import ForkServer
 
 POINTS = [
     "client before",  # the marker is durable, nothing is sent
@@ -22,28 +22,36 @@ POINTS = [
 ]
 
 
+@pytest.mark.fault("server or client killed")
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize(
-    ("transport", "effect"), [("stdio", "keyed"), ("http", "once"), ("http", "keyed")], ids=lambda value: value
+    ("transport", "effect"),
+    [
+        pytest.param("stdio", "keyed", id="stdio-keyed"),
+        pytest.param("http", "non_idempotent", id="http-non_idempotent"),
+        pytest.param("http", "keyed", id="http-keyed", marks=pytest.mark.full),  # each half is tried by the other two
+    ],
 )
 def test_one_payment_wherever_either_side_dies(
-    point: str, transport: str, effect: str, shop: Shop, runs: Path, theatre: Theatre
+    point: str, transport: str, effect: str, shop: Shop, runs: Path, forks: ForkServer
 ) -> None:
     """The key carries a keyed call over the death; the lookup one whose shop would pay twice."""
     where = shop.over_stdio() if transport == "stdio" else shop.over_http()
     moment, whom = point.split()
     if whom == "shop":
         shop.trouble(moment)
-    first = theatre.begin(runs, where, effect, point if moment == "client" else "")
+    place = where if isinstance(where, str) else where.model_dump(exclude_none=True)
+    given = {"runs": runs, "where": place, "effect": effect}
+    first = forks.begin(scenes.scene, **given, die=point if moment == "client" else "")
     if whom == "client":
         shop.trouble(moment, first.pid)
     with _restarted(shop):
-        status, said = first.end()
+        ended = first.end()
         if whom != "shop":
-            assert (status, said) == (-signal.SIGKILL, "")
-            status, said = theatre.begin(runs, where, effect).end()
-    assert (status, said) == (0, "paid\n")
-    assert shop.payments() == [(runner.key("r", "1.0"), 5, "")]
+            assert ended.killed
+            ended = forks.run(scenes.scene, **given)
+    assert ended.value == "paid"
+    assert shop.payments() == [(stage.key(runs, "1.0"), 5, "")]
 
 
 class _restarted:  # noqa: N801 (used like a function)

@@ -20,10 +20,10 @@ import runner.mcp
 from runner.mcp import Server, Terms
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
-from tests.runner import stage
+from tests.support import stage
 from tests.web import wire
 
-KEPT = Terms(effect="keyed", remembers=timedelta(days=1))
+KEPT = Terms(effect="keyed", key_ttl=timedelta(days=1))
 
 
 def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) -> None:
@@ -37,6 +37,7 @@ def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) 
         assert str(down.value).startswith("the MCP server the shop could not be reached: ")
 
 
+@pytest.mark.fault("server hangs")
 def test_a_server_that_never_answers_is_given_up() -> None:
     """A program that is no MCP server must not hang the run."""
     mute = mcp.StdioServerParameters(command=sys.executable, args=["-S", "-c", "import sys; sys.stdin.read()"])
@@ -44,6 +45,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         Server(mute, connect=0.2).tools_sync()
 
 
+@pytest.mark.fault("server restarted")
 def test_a_call_to_a_server_that_went_away_between_two_calls_is_no_question(shop: Shop, runs: Path) -> None:
     """Its connection is refused, so nothing was sent: the call has failed, and no person is asked."""
     server = Server(shop.over_http())
@@ -71,6 +73,7 @@ def test_a_server_that_was_started_anew_is_connected_to_anew(shop: Shop, runs: P
     assert not [end for end in ends(runs) if end[0] == "unknown"]
 
 
+@pytest.mark.fault("session forgotten")
 def test_a_session_that_the_server_forgot_is_opened_again(shop: Shop, runs: Path) -> None:
     """An older protocol has sessions; a server that was started anew refuses what comes in one it does not know."""
 
@@ -85,11 +88,38 @@ def test_a_session_that_the_server_forgot_is_opened_again(shop: Shop, runs: Path
     assert not [end for end in ends(runs) if end[0] == "unknown"]
 
 
+def handmade(*arguments: Path) -> mcp.StdioServerParameters:
+    """The server that is written by hand, over stdio."""
+    file = Path(__file__).with_name("handmade.py")
+    return mcp.StdioServerParameters(command=sys.executable, args=["-S", *map(str, (file, *arguments))])
+
+
+@pytest.mark.fault("half a character in a result")
+def test_half_a_character_in_a_result_is_marked_and_the_rest_is_read(runs: Path) -> None:
+    """Three attempts would be lost on it, and each of them acted."""
+    assert stage.finished(play(Server(handmade()), runs, one("half"))) == "done"
+    assert text(runs) == 'half \ufffd of \\ud83d, whole \U0001f600 "'
+
+
+@pytest.mark.fault("server hangs")
+@pytest.mark.parametrize(("effect", "calls"), [("reads", 2), ("idempotent", 1)])
+def test_a_server_that_hung_in_one_call_is_started_anew_for_the_next(
+    effect: Any, calls: int, runs: Path, tmp_path: Path
+) -> None:
+    """A process that hangs answers nothing more. A read that timed out is for the model to repeat."""
+    server = Server(handmade(tmp_path / "first"), trust={"hangs": Terms(effect=effect, timeout=0.5)})
+    assert stage.finished(play(server, runs, *[one("hangs")] * calls)) == "done"
+    assert text(runs, f"{calls}.0") == "awake"
+
+
+@pytest.mark.fault("malformed reply")
 def test_an_answer_that_breaks_the_protocol_is_unknown(runs: Path) -> None:
     """The server answered something, so it may have acted; a list of tools may have pages, and a title for a text."""
-    liar = mcp.StdioServerParameters(command=sys.executable, args=["-S", str(Path(__file__).with_name("liar.py"))])
-    server = Server(liar, trust={"second": "reads"})
-    assert [(tool.name, tool.description) for tool in server.tools_sync()] == [("first", ""), ("second", "The second")]
+    server = Server(handmade(), trust={"second": "reads"})
+    assert [(tool.name, tool.description) for tool in server.tools_sync()][:2] == [
+        ("first", ""),
+        ("second", "The second"),
+    ]
     paused = play(server, runs, one("first"))
     assert [question.kind for question in stage.asked(paused)] == ["settle"]
     assert ends(runs)[0][2].startswith("the server's answer does not follow the protocol: ")
@@ -110,6 +140,7 @@ def test_a_process_that_died_between_two_calls_is_started_again(shop: Shop, runs
     assert [cents for _, cents, _ in shop.payments()] == [1, 9, 2]
 
 
+@pytest.mark.fault("timeout")
 def test_a_call_that_takes_too_long_is_unknown(where: Any, runs: Path) -> None:
     """The server was told to stop, and may have acted all the same."""
     paused = play(Server(where, trust={"sleepy": Terms(timeout=0.1)}), runs, one("sleepy", seconds=30))
@@ -117,6 +148,7 @@ def test_a_call_that_takes_too_long_is_unknown(where: Any, runs: Path) -> None:
     assert [did for did, _, _ in ends(runs)] == ["unknown"]
 
 
+@pytest.mark.fault("protocol error")
 @pytest.mark.parametrize("code", [-32602, -32601, -32603, -32600, -32000, -32001, 7])
 def test_a_protocol_error_is_unknown_because_a_tool_may_send_it_after_it_acted(
     code: int, shop: Shop, runs: Path
@@ -142,6 +174,7 @@ def test_what_the_protocol_refuses_unread_did_nothing_and_is_sent_again(code: in
     assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
 
 
+@pytest.mark.fault("refused by HTTP")
 @pytest.mark.parametrize(
     ("status", "did", "after"),
     [
@@ -188,7 +221,7 @@ def test_a_lookup_asks_the_server_without_a_key(shop: Shop, runs: Path) -> None:
         found = await server.ask("find", {"key": call.key})
         return runner.Found(found) if found["payment"] else runner.Missing()
 
-    server = Server(shop.over_stdio(), trust={"pay": Terms(lookup=find, lands_within=0)})
+    server = Server(shop.over_stdio(), trust={"pay": Terms(lookup=find, visible_within=0)})
     assert stage.finished(play(server, runs, one("pay", cents=5))) == "done"
     assert (stage.results(runs)["1.0"].how, text(runs)) == ("found", '{"payment": 1}')
     assert shop.seen()[1:] == [{}]

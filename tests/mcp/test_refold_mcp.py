@@ -14,11 +14,11 @@ import mcp
 import pytest
 
 import runner
+import runner.testing
 from runner._cli import main as command
-from runner._cli._mcp import OFFERED, server
-from tests.runner import stage
+from runner._cli._commands.mcp import OFFERED, server
+from tests.support import ROOT, stage
 
-ROOT = Path(__file__).parents[2]
 READS = {"ls", "show", "verify"}
 
 
@@ -32,14 +32,16 @@ def pay(invoice: str) -> str:
 def runs(tmp_path: Path) -> Path:
     """Two runs: one done, one that waits for a person."""
     runs = tmp_path / "runs"
-    stage.start([runner.calls(("pay", {"invoice": "i-7"})), "Invoice i-7 is paid."], pay, runs=runs, run="done")
+    stage.start(
+        [runner.testing.tool_calls(("pay", {"invoice": "i-7"})), "Invoice i-7 is paid."], pay, runs=runs, run="done"
+    )
 
     @runner.tool(name="pay", approval=True)
     def careful(invoice: str) -> str:
         """Pay an invoice."""
         return f"paid {invoice}"
 
-    stage.start([runner.calls(("pay", {"invoice": "i-8"}))], careful, runs=runs, run="waits")
+    stage.start([runner.testing.tool_calls(("pay", {"invoice": "i-8"}))], careful, runs=runs, run="waits")
     return runs
 
 
@@ -51,7 +53,9 @@ def contents(runs: Path) -> dict[str, bytes]:
 def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str, *, apart: bool) -> Any:
     """What a client hears from the command in a process of its own, or from the same server in this one."""
     words = ["-m", "runner._cli", "mcp", "--runs", str(runs)]
-    place = mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT) if apart else server(command, runs)
+    place = (
+        mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT) if apart else server(command, str(runs))
+    )
 
     async def all_of_it() -> Any:
         async with mcp.Client(place, mode=mode) as client:
@@ -83,6 +87,31 @@ def test_an_old_and_a_new_client_read_what_a_run_did(mode: str, runs: Path, *, a
     assert contents(runs) == before
 
 
+@pytest.mark.fault("an answer that fills an assistant's memory")
+def test_an_answer_is_bounded_and_masked(runs: Path) -> None:
+    """One run's result of 20 MB, with a key in it, must not reach an assistant as it is."""
+    secret = "sk-" + "a1B2" * 12
+
+    @runner.tool(name="pay")
+    def loud(invoice: str) -> str:
+        """Pay an invoice."""
+        return f"{secret} {invoice}" + "x" * 2_000_000
+
+    script = [runner.testing.tool_calls(("pay", {"invoice": f"password=hunter22 {secret}"})), "y" * 2_000_000]
+    stage.start(script, loud, runs=runs, run="loud")
+
+    async def ask(client: mcp.Client) -> list[Any]:
+        about = [await client.call_tool(name, {"run": "loud"}) for name in ("show", "audit", "verify")]
+        return [await client.call_tool("ls", {}), *about]
+
+    for heard in asked(runs, ask, "legacy", apart=False):
+        text = heard.content[0].text
+        assert len(text) < 200_000
+        assert secret not in text
+        assert "hunter22" not in text
+        assert json.loads(text)
+
+
 def test_a_client_of_the_first_protocol_is_understood(runs: Path) -> None:
     """Written out by hand, as a client of 2024 sends it."""
     messages: list[dict[str, Any]] = [
@@ -102,7 +131,7 @@ def test_a_client_of_the_first_protocol_is_understood(runs: Path) -> None:
             answer["id"]: answer["result"] for answer in map(json.loads, [process.stdout.readline() for _ in "12"])
         }
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(90) == 0
     assert answers[1]["protocolVersion"] == "2024-11-05"
     assert json.loads(answers[2]["content"][0]["text"])["answer"] == "Invoice i-7 is paid."
 
@@ -111,7 +140,7 @@ def inside(runs: Path, tool: str, **arguments: str) -> mcp.types.CallToolResult:
     """One call to the same server, in this process."""
 
     async def ask() -> mcp.types.CallToolResult:
-        async with mcp.Client(server(command, runs)) as client:
+        async with mcp.Client(server(command, str(runs))) as client:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(ask())
@@ -121,7 +150,7 @@ def test_only_commands_that_read_are_offered(runs: Path) -> None:
     """Whatever the command line learns, writing is not for an assistant."""
 
     async def names() -> set[str]:
-        async with mcp.Client(server(command, runs)) as client:
+        async with mcp.Client(server(command, str(runs))) as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
     assert READS <= asyncio.run(names()) <= set(OFFERED)

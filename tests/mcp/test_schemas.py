@@ -1,20 +1,21 @@
-"""A tool whose arguments a service describes: `runner.tool(schema=...)`, and what the check knows for certain."""
+"""A tool whose arguments a server describes: `runner.tool(schema=...)`, and the check of arguments by that schema."""
 
 from __future__ import annotations
 
-import importlib
+import functools
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import jsonschema  # type: ignore[import-untyped] # it ships no types
 import pytest
 from hypothesis import strategies
 
 import runner
-from runner._schemas import problem
-from tests.runner import stage
+import runner.testing
+from runner.mcp._schema import problem
+from tests.support import stage
 
-jsonschema: Any = importlib.import_module("jsonschema")  # it has no types; the SDK brings it
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "description": "Pay an amount.",
@@ -35,6 +36,7 @@ def paying(**options: Any) -> runner.Tool:
     def pay(call: runner.Call) -> dict[str, Any]:
         return call.arguments
 
+    pay.validate = functools.partial(problem, SCHEMA)
     return pay
 
 
@@ -44,7 +46,7 @@ def test_a_tool_may_take_its_schema_from_somebody_else(tmp_path: Path) -> None:
     assert pay.description == "Pay an amount."
     assert pay.schema == {name: value for name, value in SCHEMA.items() if name != "description"}
     outcome = stage.start(
-        [runner.calls(("pay", {"cents": 5, "to": {"iban": "x", "bic": 1}})), "done"], pay, runs=tmp_path
+        [runner.testing.tool_calls(("pay", {"cents": 5, "to": {"iban": "x", "bic": 1}})), "done"], pay, runs=tmp_path
     )
     assert stage.finished(outcome) == "done"
     assert stage.results(tmp_path)["1.0"].text == '{"cents": 5, "to": {"iban": "x", "bic": 1}}'
@@ -52,7 +54,11 @@ def test_a_tool_may_take_its_schema_from_somebody_else(tmp_path: Path) -> None:
 
 def test_once_per_works_on_what_the_model_wrote(tmp_path: Path) -> None:
     """The intent is made of the arguments that the schema names."""
-    turns = [runner.calls(("pay", {"cents": 5})), runner.calls(("pay", {"cents": 5, "tags": ["a"]})), "done"]
+    turns = [
+        runner.testing.tool_calls(("pay", {"cents": 5})),
+        runner.testing.tool_calls(("pay", {"cents": 5, "tags": ["a"]})),
+        "done",
+    ]
     stage.start(turns, paying(once_per=("cents",)), runs=tmp_path)
     assert [stage.results(tmp_path)[call].how for call in ("1.0", "2.0")] == ["ran", "refused"]
 
@@ -60,13 +66,13 @@ def test_once_per_works_on_what_the_model_wrote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ("{}", "$ has no 'cents', which is required"),
-        ('{"cents": "5"}', "$.cents must be integer"),
-        ('{"cents": true}', "$.cents must be integer"),
-        ('{"cents": 5.5}', "$.cents must be integer"),
-        ('{"cents": 5, "more": 1}', "$ takes no 'more' (it takes 'cents', 'to', 'tags')"),
-        ('{"cents": 5, "to": {}}', "$.to has no 'iban', which is required"),
-        ('{"cents": 5, "tags": ["a", "c"]}', "$.tags[1] must be one of 'a', 'b'"),
+        ("{}", "$: 'cents' is a required property"),
+        ('{"cents": "5"}', "$.cents: '5' is not of type 'integer'"),
+        ('{"cents": true}', "$.cents: True is not of type 'integer'"),
+        ('{"cents": 5.5}', "$.cents: 5.5 is not of type 'integer'"),
+        ('{"cents": 5, "more": 1}', "$: Additional properties are not allowed ('more' was unexpected)"),
+        ('{"cents": 5, "to": {}}', "$.to: 'iban' is a required property"),
+        ('{"cents": 5, "tags": ["a", "c"]}', "$.tags[1]: 'c' is not one of ['a', 'b']"),
         ("[]", "they are not a JSON object"),
         ('{"cents": 5, "cents": 6}', "the key 'cents' is given twice"),
         ('{"cents": 5.0}', None),
@@ -75,7 +81,7 @@ def test_once_per_works_on_what_the_model_wrote(tmp_path: Path) -> None:
 )
 def test_what_the_schema_certainly_forbids_is_told_with_its_place(arguments: str, why: str | None) -> None:
     """The model reads it and no attempt is made."""
-    assert paying().problem(arguments) == why
+    assert paying().prepare(arguments).problem == why
 
 
 @pytest.mark.parametrize(
@@ -99,53 +105,54 @@ def test_the_tool_keeps_its_own_copy_of_the_schema() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
     tool = runner.tool(schema=schema)(_of_a_call)
     schema["properties"]["a"]["type"] = "integer"
-    assert tool.problem('{"a": "x"}') is None
+    assert tool.prepare('{"a": "x"}').problem is None
 
 
-LETTERS = strategies.sampled_from("abc")
-PLAIN = strategies.none() | strategies.booleans() | strategies.integers(-3, 3) | strategies.floats(-2, 2) | LETTERS
+DEEP: dict[str, Any] = {"type": "string"}
+for _ in range(5000):
+    DEEP = {"allOf": [DEEP]}
+
+
+@pytest.mark.fault("hostile schema")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://127.0.0.1:1/elsewhere"},
+        {"$ref": "#/nowhere"},
+        {"type": 12},
+        {"properties": []},
+        DEEP,
+        {"properties": {"a": {"pattern": "^(a+)+$"}}},
+        {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
+        {"patternProperties": {"^(a+)+$": {}}, "unevaluatedProperties": False},
+    ],
+    ids=["elsewhere", "nowhere", "no type", "no properties", "deep", "pattern", "names", "names left over"],
+)
+def test_a_schema_that_can_t_be_followed_allows_everything(schema: Any) -> None:
+    """The server checks by its own schema; a stranger's expression or reference must not stop this process."""
+    assert problem(schema, {"a": "a" * 40 + "!", "a" * 40 + "!": 1}) is None
+
+
 VALUES = strategies.recursive(
-    PLAIN,
-    lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(LETTERS, inner, max_size=3),
+    strategies.none() | strategies.booleans() | strategies.integers(-3, 3) | strategies.sampled_from("abc"),
+    lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.sampled_from("abc"), inner),
     max_leaves=6,
 )
-KINDS = strategies.sampled_from(["object", "array", "string", "boolean", "null", "number", "integer"])
+SCHEMAS = strategies.fixed_dictionaries(
+    {},
+    optional={
+        "enum": strategies.lists(VALUES, min_size=1, max_size=3),
+        "required": strategies.lists(strategies.sampled_from("abc"), max_size=2, unique=True),
+        "patternProperties": strategies.just({"^c": {}}),
+        "properties": strategies.dictionaries(strategies.sampled_from("abc"), strategies.booleans()),
+        "additionalProperties": strategies.booleans() | strategies.just({"type": "string", "pattern": "a"}),
+    },
+)
 
 
-def schemas() -> strategies.SearchStrategy[Any]:
-    """Schemas of the keywords the check knows, and of some that it leaves alone."""
-    parts: strategies.SearchStrategy[dict[str, Any]] = strategies.fixed_dictionaries(
-        {},
-        optional={
-            "type": KINDS | strategies.lists(KINDS, min_size=1, max_size=2, unique=True),
-            "enum": strategies.lists(VALUES, min_size=1, max_size=3),
-            "const": VALUES,
-            "required": strategies.lists(LETTERS, max_size=2, unique=True),
-            "minLength": strategies.integers(0, 2),
-            "patternProperties": strategies.just({"^c": {}}),
-            "prefixItems": strategies.just([{"type": "string"}]),
-        },
-    )
-    return strategies.recursive(
-        strategies.booleans() | parts,
-        lambda inner: strategies.tuples(
-            parts,
-            strategies.fixed_dictionaries(
-                {},
-                optional={
-                    "properties": strategies.dictionaries(LETTERS, inner, max_size=2),
-                    "additionalProperties": inner,
-                    "items": inner,
-                },
-            ),
-        ).map(lambda both: both[0] | both[1]),
-        max_leaves=4,
-    )
-
-
-@hypothesis.given(schemas(), VALUES)
+@hypothesis.given(SCHEMAS, VALUES)
 def test_nothing_that_a_schema_allows_is_refused(schema: Any, value: Any) -> None:
-    """Against a whole implementation of JSON Schema: the check may know less, never other."""
+    """The check leaves keywords out; it must never forbid more than the whole schema does."""
     if problem(schema, value) is not None:
         assert not jsonschema.Draft202012Validator(schema).is_valid(value)
 

@@ -18,7 +18,8 @@ from openai.types.responses import response_create_params
 import eventlog
 import replay
 import runner
-from tests.models.dialects import DIALECTS, Dialect, Said
+from replay.events import ReplySaved
+from tests.models.dialects import DIALECTS, CannedReply, Dialect
 from tests.models.server import SSE, Answer, Seen
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -67,7 +68,7 @@ def tools(acts: Path) -> list[runner.Tool]:
         """What is due."""
         return f"{who}: 5 cents"
 
-    @runner.tool(effect="keyed", remembers=timedelta(hours=24))
+    @runner.tool(effect="keyed", key_ttl=timedelta(hours=24))
     def pay(cents: int, call: runner.Call) -> str:
         """Pay."""
         with acts.open("a") as file:
@@ -79,10 +80,10 @@ def tools(acts: Path) -> list[runner.Tool]:
 
 def agent(model: runner.Model, acts: Path, **options: Any) -> runner.Agent:
     """An agent with both tools."""
-    return runner.Agent(model=model, tools=tools(acts), instructions=INSTRUCTIONS, **options)
+    return runner.Agent(name="agent", model=model, tools=tools(acts), instructions=INSTRUCTIONS, **options)
 
 
-def answers(dialect: Dialect, said: Sequence[Said | Answer], *, streamed: bool) -> list[Answer]:
+def answers(dialect: Dialect, said: Sequence[CannedReply | Answer], *, streamed: bool) -> list[Answer]:
     """A server's answers: replies in a dialect, and whatever else it is told to do."""
     return [
         one
@@ -96,7 +97,7 @@ def answers(dialect: Dialect, said: Sequence[Said | Answer], *, streamed: bool) 
 
 def model(dialect: Dialect, url: str, *, streamed: bool, **options: Any) -> Any:
     """A model that is served at `url`."""
-    return dialect.model(url, on_text=(lambda _: None) if streamed else None, **options)
+    return dialect.model(url, on_text=(lambda *_: None) if streamed else None, **options)
 
 
 def start(
@@ -126,13 +127,13 @@ def acts(root: Path) -> list[str]:
 
 def events(root: Path, kind: type[Any], run: str = "r") -> list[Any]:
     """Every event of a kind, as a reader finds it on disk."""
-    lines = eventlog.read(root / "runs", run).lines
+    lines = eventlog.store(root / "runs").read(run).lines
     return [event for line in lines for raw in line.events if isinstance(event := replay.decode(raw), kind)]
 
 
 def replies(root: Path, run: str = "r") -> list[runner.Reply]:
     """Every saved reply."""
-    return [event.reply for event in events(root, replay.ReplySaved, run)]
+    return [event.reply for event in events(root, ReplySaved, run)]
 
 
 @functools.cache

@@ -1,14 +1,10 @@
-"""Keys that are no keys, no address but the test's own, and the process whose children may die."""
+"""Keys that are no keys, and no address but the test's own."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.models.dialects import KEY
-from tests.models.theatre import Theatre
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +22,3 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
         "OPENAI_PROJECT_ID",
     ):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="session")
-def _theatre() -> Iterator[Theatre]:
-    with Theatre() as theatre:
-        yield theatre
-
-
-@pytest.fixture
-def theatre(_theatre: Theatre, tmp_path: Path) -> Theatre:
-    """Somebody who plays lives in processes of their own."""
-    _theatre.room = tmp_path
-    return _theatre

@@ -19,7 +19,7 @@ KEY = "sk-test-0123456789abcdef"
 
 
 @dataclass(frozen=True)
-class Said:
+class CannedReply:
     """A reply: what it says, thinks and calls (provider's id, tool, raw arguments), and why it ends."""
 
     text: str = ""
@@ -55,15 +55,15 @@ class Dialect(ABC):
         """The class of its models."""
 
     @abstractmethod
-    def pieces(self, said: Said) -> list[str]:
+    def pieces(self, said: CannedReply) -> list[str]:
         """The parts of a reply, as they are spelled."""
 
     @abstractmethod
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: CannedReply) -> bytes:
         """The body of a response."""
 
     @abstractmethod
-    def stream(self, said: Said) -> list[bytes]:
+    def stream(self, said: CannedReply) -> list[bytes]:
         """The events of a stream."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class AnthropicDialect(Dialect):
         """See `Dialect`."""
         return Anthropic
 
-    def pieces(self, said: Said) -> list[str]:
+    def pieces(self, said: CannedReply) -> list[str]:
         """See `Dialect`."""
         found = []
         if said.thinking:
@@ -110,7 +110,7 @@ class AnthropicDialect(Dialect):
         ]
         return found
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: CannedReply) -> bytes:
         """See `Dialect`."""
         blocks = " ,".join(self.pieces(said))
         return (
@@ -119,7 +119,7 @@ class AnthropicDialect(Dialect):
             '"cache_read_input_tokens":20,"cache_creation_input_tokens":0,"output_tokens":30}, "future" : 1E3}'
         ).encode()
 
-    def stream(self, said: Said) -> list[bytes]:
+    def stream(self, said: CannedReply) -> list[bytes]:
         """See `Dialect`."""
         start = '{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"anthropic-model","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_read_input_tokens":20,"output_tokens":1}}}'  # noqa: E501 (an event is a line)
         events = [start, '{"type": "ping"}']
@@ -170,7 +170,7 @@ class ResponsesDialect(Dialect):
         """See `Dialect`."""
         return Responses
 
-    def pieces(self, said: Said) -> list[str]:
+    def pieces(self, said: CannedReply) -> list[str]:
         """See `Dialect`."""
         found = []
         if said.thinking:
@@ -195,7 +195,7 @@ class ResponsesDialect(Dialect):
         ]
         return found
 
-    def _response(self, said: Said, status: str) -> str:
+    def _response(self, said: CannedReply, status: str) -> str:
         items = " , ".join(self.pieces(said))
         details = '{"reason":"max_output_tokens"}' if status == "incomplete" else "null"
         return (
@@ -204,18 +204,23 @@ class ResponsesDialect(Dialect):
             '"input_tokens_details":{"cached_tokens":20},"output_tokens":30,"total_tokens":150}}'
         )
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: CannedReply) -> bytes:
         """See `Dialect`."""
         return self._response(said, "incomplete" if said.stop == "length" else "completed").encode()
 
-    def stream(self, said: Said) -> list[bytes]:
+    def stream(self, said: CannedReply) -> list[bytes]:
         """See `Dialect`."""
         events = [
-            f'{{"type":"response.created","sequence_number":0,"response":{self._response(Said(), "in_progress")}}}'
+            (
+                f'{{"type":"response.created","sequence_number":0,'
+                f'"response":{self._response(CannedReply(), "in_progress")}}}'
+            )
         ]
         kind = "response.refusal.delta" if said.stop == "refusal" else "response.output_text.delta"
         events += [f'{{"type":"{kind}","delta":{quoted(piece)}}}' for piece in cut(said.text)]
-        for n, (_, _, args) in enumerate(said.calls):
+        for n, (_, tool, args) in enumerate(said.calls):
+            item = f'{{"type":"function_call","id":"fc_{n}","name":{quoted(tool)},"arguments":""}}'
+            events.append(f'{{"type":"response.output_item.added","output_index":{n},"item":{item}}}')
             events += [
                 f'{{"type":"response.function_call_arguments.delta","output_index":{n},"delta":{quoted(p)}}}'
                 for p in cut(args)
@@ -241,7 +246,7 @@ class ChatDialect(Dialect):
         """See `Dialect`."""
         return Chat
 
-    def pieces(self, said: Said) -> list[str]:
+    def pieces(self, said: CannedReply) -> list[str]:
         """See `Dialect`."""
         fields = ['"role":"assistant"', f'"content" : {quoted(said.text) if said.text else "null"}', '"refusal":null']
         if said.thinking:
@@ -254,7 +259,7 @@ class ChatDialect(Dialect):
             fields.append(f'"tool_calls":[{calls} ]')
         return ["{" + ", ".join(fields) + "}"]
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: CannedReply) -> bytes:
         """See `Dialect`."""
         return (
             '{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"chat-model","choices":[ {"index":0,'
@@ -262,7 +267,7 @@ class ChatDialect(Dialect):
             '"usage":{"prompt_tokens":120,"completion_tokens":30,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":20}}}'
         ).encode()
 
-    def stream(self, said: Said) -> list[bytes]:
+    def stream(self, said: CannedReply) -> list[bytes]:
         """See `Dialect`."""
 
         def chunk(delta: str, reason: str = "null") -> str:

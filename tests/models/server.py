@@ -1,4 +1,4 @@
-"""A server that answers model requests as it is told, over a real socket, and cuts the connection where it is told.
+"""A server that gives prepared answers to model requests over a real socket, and cuts connections on order.
 
 It is written on bare sockets, because no server that keeps the rules of HTTP would break off in the middle of a body.
 """
@@ -67,7 +67,7 @@ class Server:
         """Listen."""
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(
@@ -78,7 +78,7 @@ class Server:
             if answer.held is not None:
                 answer.held.set()
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     @property
     def url(self) -> str:

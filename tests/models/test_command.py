@@ -8,18 +8,23 @@ import sys
 from pathlib import Path
 
 import runner
-from tests.models.dialects import DIALECTS, KEY, Said
+import runner.testing
+from tests.models.dialects import DIALECTS, KEY, CannedReply
 from tests.models.server import Answer, Server
+from tests.support import ROOT
 
-AGENT = "import runner\nagent = runner.Agent(model=runner.ScriptedModel(['scripted']))\n"
-LAST = Said(text="Done.")
+AGENT = (
+    "import runner, runner.testing\n"
+    "agent = runner.Agent(name='agent', model=runner.testing.ScriptedModel(['scripted']))\n"
+)
+LAST = CannedReply(text="Done.")
 
 
 def refold(where: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a directory of its own."""
     (where / "mine.py").write_text(AGENT, encoding="utf-8")
     command = [sys.executable, "-m", "runner._cli", *words, "--agent", "mine:agent", "--runs", "runs"]
-    path = {"PYTHONPATH": str(Path(__file__).parents[2]), "NO_PROXY": "127.0.0.1"}
+    path = {"PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1"}
     return subprocess.run(
         command, cwd=where, env=os.environ | path | environment, capture_output=True, text=True, check=False
     )
@@ -35,7 +40,7 @@ def test_a_run_is_started_and_resumed_on_a_named_model(tmp_path: Path) -> None:
         began = refold(tmp_path, "run", "Pay.", "--model", model, **environment)
         assert began.returncode == 1
         assert f"--model {model}" in began.stderr
-        (listed,) = runner.listed(tmp_path / "runs")
+        (listed,) = runner.list_runs(tmp_path / "runs")
         ended = refold(tmp_path, "resume", listed.run, "--model", model, **environment)
         assert (ended.returncode, ended.stdout.strip()) == (0, "Done."), ended.stderr
         assert server.seen[0].body == server.seen[1].body
@@ -45,7 +50,7 @@ def test_a_run_is_started_and_resumed_on_a_named_model(tmp_path: Path) -> None:
 
 
 def test_a_model_that_can_not_be_had_is_a_sentence(tmp_path: Path) -> None:
-    """Wrong usage is told from a missing package."""
+    """Wrong usage and a missing package have different exit statuses."""
     wrong = refold(tmp_path, "run", "Pay.", "--model", "gpt")
     assert (wrong.returncode, "names no model: write VENDOR:NAME" in wrong.stderr) == (2, True)
     (tmp_path / "anthropic.py").write_text("raise ModuleNotFoundError(name='anthropic')\n", encoding="utf-8")
@@ -55,7 +60,7 @@ def test_a_model_that_can_not_be_had_is_a_sentence(tmp_path: Path) -> None:
         "Pay.",
         "--model",
         "anthropic:m",
-        PYTHONPATH=str(tmp_path) + os.pathsep + str(Path(__file__).parents[2]),
+        PYTHONPATH=str(tmp_path) + os.pathsep + str(ROOT),
     )
     assert missing.returncode == 1
     assert "the package anthropic is not installed" in missing.stderr

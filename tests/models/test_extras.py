@@ -15,8 +15,8 @@ from runner import models
 from runner.models import _wire
 from runner.models.anthropic import Anthropic
 from runner.models.openai import Chat, Responses
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[2]
 HEAVY = ("anthropic", "openai", "httpx", "httpx2", "pydantic", "genai_prices")
 
 
@@ -55,7 +55,7 @@ def test_an_sdk_that_is_broken_is_not_called_missing(tmp_path: Path, monkeypatch
     (tmp_path / "broken_sdk.py").write_text("import no_such_package_at_all\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
-        _wire.sdk("broken_sdk", "x")
+        _wire.Wire("broken_sdk", "X", "/", {}, None, None)
 
 
 def test_a_model_is_named_by_its_vendor() -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import replay
 import runner
+from replay.events import ModelFailed
 from tests.models import cases
-from tests.models.dialects import DIALECTS, KEY, Said
+from tests.models.dialects import DIALECTS, KEY, CannedReply
 from tests.models.server import JSON, SSE, Answer, Server
 from tests.models.test_requests import request
 
-LAST = Said(text="Done.")
+LAST = CannedReply(text="Done.")
 
 
 def failed(name: str, *answers: Answer, streamed: bool = False) -> runner.ModelError:
@@ -33,6 +33,7 @@ def error_body(message: str, kind: str) -> bytes:
     return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
 
 
+@pytest.mark.fault("provider error")
 @pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
 @pytest.mark.parametrize(
     ("status", "transient", "billed"),
@@ -102,6 +103,7 @@ def test_errors_in_any_form_are_told_in_short(name: str, body: bytes, says: str)
     assert failed(name, Answer(body, 404)).why.partition(": ")[2] == says
 
 
+@pytest.mark.fault("key in an error text")
 @pytest.mark.parametrize("key", [KEY, "a key like no other"])
 @pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
 def test_a_key_that_a_provider_repeats_reaches_no_log(
@@ -111,12 +113,13 @@ def test_a_key_that_a_provider_repeats_reaches_no_log(
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     monkeypatch.setenv("OPENAI_API_KEY", key)
     body = error_body(f"bad key {key}, or sk-proj-abcd**************wxyz", "authentication_error")
-    with Server(Answer(body, 401)) as server, pytest.raises(runner.ModelUnavailable) as stopped:
+    with Server(Answer(body, 401)) as server, pytest.raises(runner.errors.ModelUnavailable) as stopped:
         cases.start(cases.model(DIALECTS[name], server.url, streamed=streamed), tmp_path)
     assert "bad key [secret], or [secret]" in str(stopped.value)
     assert key.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
 
 
+@pytest.mark.fault("provider down")
 @pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
 def test_nothing_listens_so_nothing_was_sent(name: str, streamed: bool) -> None:
     """An ask that never left this machine is free."""
@@ -143,12 +146,13 @@ def test_an_attempt_that_failed_is_logged_counted_and_made_again(name: str, stre
         assert len({seen.body for seen in server.seen}) == 1
     assert (came.answer, came.state.turns) == ("Done.", 1)
     assert clock.slept == [41.0, 16.0, 60.0]
-    failures = cases.events(tmp_path, replay.ModelFailed)
+    failures = cases.events(tmp_path, ModelFailed)
     assert [(f.transient, f.billed, f.retry_after) for f in failures] == [
         (True, False, 41.0),
         (True, True, None),
         (True, True, None),
     ]
+    assert [f.error_type for f in failures] == ["RateLimitError", "InternalServerError", "APIConnectionError"]
     spent = came.state.spent
     assert (spent.lost_asks, spent.lost_output_tokens, spent.output_tokens) == (2, 1000, 30)
 
@@ -157,7 +161,7 @@ def test_an_attempt_that_failed_is_logged_counted_and_made_again(name: str, stre
 def test_a_request_that_is_refused_is_not_made_again(name: str, streamed: bool, tmp_path: Path) -> None:
     """A 400 says that the request is wrong; the same bytes stay wrong."""
     with Server(Answer(error_body("bad schema", "invalid_request_error"), 400)) as server:
-        with pytest.raises(runner.ModelUnavailable, match="bad schema"):
+        with pytest.raises(runner.errors.ModelUnavailable, match="bad schema"):
             cases.start(cases.model(DIALECTS[name], server.url, streamed=streamed), tmp_path)
         assert len(server.seen) == 1
 
@@ -170,7 +174,9 @@ def test_without_a_key_the_run_stops_and_says_so(name: str, monkeypatch: pytest.
     monkeypatch.setenv("HOME", str(tmp_path))
     dialect = DIALECTS[name]
     with Server(Answer(dialect.whole(LAST))) as server:
-        with pytest.raises(runner.ModelUnavailable, match=r"1 in a row failed: it can't be asked: .*api_key"):
+        with pytest.raises(
+            runner.errors.ModelUnavailable, match=r"1 in a row failed, tried for 0 s: it can't be asked: .*api_key"
+        ):
             cases.start(dialect.model(server.url), tmp_path)
         assert not server.seen
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
@@ -178,6 +184,7 @@ def test_without_a_key_the_run_stops_and_says_so(name: str, monkeypatch: pytest.
         assert cases.resume(dialect.model(server.url), tmp_path).answer == "Done."
 
 
+@pytest.mark.fault("interrupted save")
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_shutdown_in_the_middle_of_a_reply_parks_the_run(name: str, tmp_path: Path) -> None:
     """What is cut off is an ask whose bound is spent, not an error of the provider's."""
@@ -186,7 +193,7 @@ def test_a_shutdown_in_the_middle_of_a_reply_parks_the_run(name: str, tmp_path: 
 
     async def cancelled(url: str) -> None:
         heard = asyncio.Event()
-        made = dialect.model(url, on_text=lambda _: heard.set())
+        made = dialect.model(url, on_text=lambda *_: heard.set())
         running = asyncio.ensure_future(
             runner.start(cases.agent(made, tmp_path / "acts"), "x", runs=tmp_path / "runs", run="r", grace=0.05)
         )
@@ -200,8 +207,8 @@ def test_a_shutdown_in_the_middle_of_a_reply_parks_the_run(name: str, tmp_path: 
     longer = Answer([body[:place]], headers=SSE | {"content-length": str(len(body) + 9), "x-hang": "1"})
     with Server(longer) as server:
         asyncio.run(asyncio.wait_for(cancelled(server.url), 20))
-    assert runner.read("r", tmp_path / "runs").stopped is not None
-    assert not cases.events(tmp_path, replay.ModelFailed)
+    assert runner.read_state("r", tmp_path / "runs").stopped is not None
+    assert not cases.events(tmp_path, ModelFailed)
 
 
 def test_the_errors_survive_pickling() -> None:

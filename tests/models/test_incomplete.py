@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
 import runner
 from runner.models import _wire
 from tests.models import cases
-from tests.models.dialects import DIALECTS, Said, event
-from tests.models.server import SSE, Answer, Server
+from tests.models.dialects import DIALECTS, CannedReply, event
+from tests.models.server import JSON, SSE, Answer, Server
 from tests.models.test_failures import LAST, failed
 from tests.models.test_requests import request
 
-SAID = Said(text="Paying.", thinking="Hm.", calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
+SAID = CannedReply(text="Paying.", thinking="Hm.", calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
 
 
+@pytest.mark.fault("cut connection")
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_connection_cut_before_or_during_the_body_may_have_been_paid(name: str, streamed: bool) -> None:
@@ -31,6 +33,7 @@ def test_a_connection_cut_before_or_during_the_body_may_have_been_paid(name: str
         assert asyncio.run(cases.model(dialect, server.url, streamed=streamed).ask(request())).text == "Done."
 
 
+@pytest.mark.fault("cut stream")
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_cut_at_every_event_is_a_failed_attempt(name: str) -> None:
     """It ends without an error, and the SDK's helper would give a reply; only the provider can say that it is whole."""
@@ -45,9 +48,10 @@ def test_a_stream_cut_at_every_event_is_a_failed_attempt(name: str) -> None:
         assert asyncio.run(made.ask(request())).calls[0].arguments == '{"cents": 5}'
 
 
+@pytest.mark.fault("cut stream")
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_cut_inside_its_last_event_is_a_failed_attempt(name: str) -> None:
-    """An event that was not ended was not said; what comes behind the end is not waited for."""
+    """An unfinished event does not count, and nothing is awaited after the last one."""
     stream = DIALECTS[name].stream(SAID)
     body = b"".join(stream)
     assert failed(name, Answer(stream, headers=dict(SSE), cut=len(body) - 1), streamed=True).billed
@@ -66,20 +70,32 @@ STREAMED_ERRORS = [
         '{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"busy"}}}',
         True,
     ),
+    ("anthropic", '{"type":"error","error":{"type":"no_such_kind_yet","message":"busy"}}', True),
+    ("responses", '{"type":"error","code":"no_such_code_yet","message":"busy"}', True),
     ("chat", '{"error":{"type":"server_error","message":"busy"}}', True),
+    ("chat", '{"error":{"message":"busy"}}', True),
+    *[
+        ("chat", f'{{"error":{{"code":{status},"message":"busy"}}}}', status > 422)
+        for status in (400, 422, 429, 502, 529)
+    ],
+    ("chat", '{"error":{"code":"503","type":"upstream","message":"busy"}}', True),
+    ("chat", '{"error":{"code":429,"type":"insufficient_quota","message":"busy"}}', False),
+    ("chat", '{"error":{"code":"context_length_exceeded","message":"busy"}}', False),
     ("chat", '{"error":{"code":"invalid_prompt","message":"busy"}}', False),
 ]
 
 
+@pytest.mark.fault("error in a stream")
 @pytest.mark.parametrize(("name", "data", "transient"), STREAMED_ERRORS)
 def test_an_error_in_the_middle_of_a_reply_may_have_been_paid(name: str, data: str, transient: bool) -> None:
-    """The stream began, so the provider worked; whether it may work again its kind of error says."""
+    """A code that is a status means what the status means; an unknown error is asked again, as a broken stream is."""
     stream = DIALECTS[name].stream(SAID)
     error = failed(name, Answer([*stream[:4], event(data)], headers=dict(SSE)), streamed=True)
     assert (error.transient, error.billed) == (transient, True)
     assert error.why.endswith("busy")
 
 
+@pytest.mark.fault("malformed reply")
 @pytest.mark.parametrize(("name", "streamed"), cases.MODES, ids=cases.IDS)
 @pytest.mark.parametrize(
     "body",
@@ -101,6 +117,7 @@ def test_what_is_no_reply_is_a_failed_attempt(name: str, streamed: bool, body: b
     assert (error.transient, error.billed) == (True, True)
 
 
+@pytest.mark.fault("malformed stream")
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize(
     "data",
@@ -148,10 +165,21 @@ def test_an_error_where_a_reply_should_be_is_told() -> None:
         assert error.why == "the provider reported an error (server_error): busy"
 
 
+@pytest.mark.fault("endless stream")
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_without_end_is_broken_off(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What no log can hold need not be read to its end, and asking again would bring it again."""
     monkeypatch.setattr(_wire, "MOST", 300)
-    error = failed(name, Answer(DIALECTS[name].stream(Said(text="x" * 600)), headers=dict(SSE)), streamed=True)
+    error = failed(name, Answer(DIALECTS[name].stream(CannedReply(text="x" * 600)), headers=dict(SSE)), streamed=True)
     assert (error.transient, error.billed) == (False, True)
     assert error.why == "the stream is longer than 300 bytes"
+
+
+@pytest.mark.fault("error in a body of a 200")
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("code", "transient"), [(400, False), (404, False), (429, True), (500, True), (502, True)])
+def test_an_error_in_the_body_of_a_200_means_what_its_status_means(code: int, transient: bool, streamed: bool) -> None:
+    """Gateways answer 200 and put what the provider said into the body."""
+    body = json.dumps({"error": {"code": code, "message": "busy"}}).encode()
+    error = failed("chat", Answer(body, headers=dict(JSON)), streamed=streamed)
+    assert (error.transient, error.billed) == (transient, True)

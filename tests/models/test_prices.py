@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 
-import replay
 import runner
+from replay.events import ModelAsked
+from replay.messages import UserMessage
 from runner.models import Price, _prices
 from runner.models.anthropic import Anthropic
 from runner.models.openai import Chat, Responses
 from tests.models import cases
-from tests.models.dialects import DIALECTS, Said
+from tests.models.dialects import DIALECTS, CannedReply
 from tests.models.server import Answer, Server
 from tests.models.test_requests import request
 
-LAST = Said(text="Done.")
-CALL = Said(calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
+LAST = CannedReply(text="Done.")
+CALL = CannedReply(calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
 PRICE = Price(input=2.0, output=10.0, cache_read=0.5)
 
 
@@ -145,7 +146,7 @@ def test_prices_of_ones_own_count(name: str, tmp_path: Path) -> None:
         came = cases.start(made, tmp_path, limits=runner.Limits(dollars=1))
     assert came.state.spent.dollars == pytest.approx((100 * 2.0 + 20 * 0.5 + 30 * 10.0) / 1e6)
     assert came.state.spent.unpriced == 0
-    bound = cases.events(tmp_path, replay.ModelAsked)[0].bound
+    bound = cases.events(tmp_path, ModelAsked)[0].bound
     assert bound.dollars == pytest.approx((bound.input_tokens * 2.0 + 500 * 10.0) / 1e6)
 
 
@@ -172,14 +173,14 @@ def test_a_dollar_limit_on_an_unknown_cost_refuses_to_start(
 def test_a_resume_with_a_dollar_limit_is_refused_and_not_counted(tmp_path: Path) -> None:
     """Nothing was done, so nothing is written; with prices it goes on."""
     dialect = DIALECTS["chat"]
-    with Server(Answer(b"{}", 400)) as server, pytest.raises(runner.ModelUnavailable):
+    with Server(Answer(b"{}", 401)) as server, pytest.raises(runner.errors.ModelUnavailable):
         cases.start(dialect.model(server.url), tmp_path)
-    before = runner.read("r", tmp_path / "runs")
+    before = runner.read_state("r", tmp_path / "runs")
     with Server(Answer(dialect.whole(CALL)), Answer(dialect.whole(LAST))) as server:
         limits = runner.Limits(dollars=2)
         with pytest.raises(runner.BadAgent):
             cases.resume(dialect.model(server.url), tmp_path, limits=limits)
-        assert runner.read("r", tmp_path / "runs").seq == before.seq
+        assert runner.read_state("r", tmp_path / "runs").seq == before.seq
         assert cases.resume(dialect.model(server.url, prices=PRICE), tmp_path, limits=limits).answer == "Done."
 
 
@@ -187,7 +188,7 @@ def test_the_limit_in_dollars_stops_a_run(tmp_path: Path) -> None:
     """It overshoots by one ask at most."""
     dialect = DIALECTS["responses"]
     with Server(Answer(dialect.whole(CALL)), Answer(dialect.whole(LAST))) as server:
-        with pytest.raises(runner.DollarLimit):
+        with pytest.raises(runner.errors.DollarLimit):
             cases.start(dialect.model(server.url, prices=PRICE), tmp_path, limits=runner.Limits(dollars=0.0004))
         assert len(server.seen) == 1
 
@@ -197,7 +198,7 @@ def test_a_bound_is_the_same_for_the_same_request_and_above_what_can_be_used(nam
     """No token is shorter than a byte, and what a vendor adds for tools is counted on top."""
     made = cases.model(DIALECTS[name], "http://x", streamed=streamed, prices=PRICE)
     text = "語" * 1000
-    bounds = {made.bound(request([replay.Said(text)])) for _ in range(2)}
+    bounds = {made.bound(request([UserMessage(text)])) for _ in range(2)}
     (bound,) = bounds
     assert bound.input_tokens > 3000 + 1000
     assert bound.output_tokens == 500

@@ -9,27 +9,28 @@ from typing import Any
 
 import pytest
 
-import replay
 import runner
+from replay.events import ResultRecorded
+from replay.messages import Usage
 from tests.models import cases
-from tests.models.dialects import DIALECTS, Said, event
+from tests.models.dialects import DIALECTS, CannedReply, event
 from tests.models.server import SSE, Answer, Server
 from tests.models.test_requests import request
 
-LAST = Said(text="Done.")
+LAST = CannedReply(text="Done.")
 PARALLEL = (("c1", "pay", '{"cents": 5}'), ("", "due", '{ "who" : "\\u00e9" }'), ("c1", "pay", '{"cents": 7}'))
 KINDS = {
-    "text": Said(text='Hello é 😀 \u2028 \x00 \\ " end'),
-    "thinking": Said(text="Hm.", thinking="é 😀 I think"),
-    "calls": Said(text="Paying.", thinking="Hm.", calls=PARALLEL, stop="tool_calls"),
-    "calls alone": Said(calls=PARALLEL, stop="tool_calls"),
-    "length": Said(text="Cut o", stop="length"),
-    "length in calls": Said(text="x", calls=PARALLEL[:1], stop="length"),
-    "refusal": Said(text="I will not.", stop="refusal"),
+    "text": CannedReply(text='Hello é 😀 \u2028 \x00 \\ " end'),
+    "thinking": CannedReply(text="Hm.", thinking="é 😀 I think"),
+    "calls": CannedReply(text="Paying.", thinking="Hm.", calls=PARALLEL, stop="tool_calls"),
+    "calls alone": CannedReply(calls=PARALLEL, stop="tool_calls"),
+    "length": CannedReply(text="Cut o", stop="length"),
+    "length in calls": CannedReply(text="x", calls=PARALLEL[:1], stop="length"),
+    "refusal": CannedReply(text="I will not.", stop="refusal"),
 }
 
 
-def asked(name: str, said: Said, *, streamed: bool, **options: Any) -> runner.Reply:
+def asked(name: str, said: CannedReply, *, streamed: bool, **options: Any) -> runner.Reply:
     """The reply that a server's answer becomes."""
     dialect = DIALECTS[name]
     with Server(*cases.answers(dialect, [said], streamed=streamed)) as server:
@@ -46,7 +47,7 @@ def test_every_kind_of_reply_is_read_for_what_it_says(name: str, streamed: bool,
     assert reply.text == said.text
     assert reply.stop == said.stop
     assert [(c.provider_id, c.tool, c.arguments) for c in reply.calls] == list(said.calls)
-    assert reply.usage == replay.Usage(input_tokens=120, output_tokens=30, cache_read_tokens=20)
+    assert reply.usage == Usage(input_tokens=120, output_tokens=30, cache_read_tokens=20)
     assert reply.model == f"{name}-model"
     assert (reply.dollars, reply.lossy) == (None, False)
 
@@ -58,7 +59,7 @@ def test_raw_in_is_raw_out_byte_for_byte(name: str, kind: str, tmp_path: Path) -
     said = KINDS[kind]
     dialect = DIALECTS[name]
     body = dialect.whole(said)
-    more = [LAST] if said.calls else []
+    more = [LAST] if said.calls or said.stop == "length" else []  # one that was cut off is asked again
     with Server(*cases.answers(dialect, [said, *more], streamed=False)) as server:
         cases.start(dialect.model(server.url), tmp_path)
     assert cases.replies(tmp_path)[0].raw.encode() == body
@@ -77,7 +78,7 @@ def test_a_streamed_reply_goes_back_with_all_that_its_pieces_said(name: str, kin
     """Put together once and saved, it is the same bytes in every request that follows."""
     said = KINDS[kind]
     dialect = DIALECTS[name]
-    more = [said, LAST] if said.calls else []
+    more = [said, LAST] if said.calls else [LAST] if said.stop == "length" else []
     with Server(*cases.answers(dialect, [said, *more], streamed=True)) as server:
         cases.start(cases.model(dialect, server.url, streamed=True), tmp_path)
     with Server(*cases.answers(dialect, [LAST], streamed=True)) as after:
@@ -100,7 +101,7 @@ def test_a_streamed_reply_goes_back_with_all_that_its_pieces_said(name: str, kin
 )
 def test_streamed_arguments_are_the_raw_text(name: str, arguments: str, tmp_path: Path) -> None:
     """A helper that completes what was cut off would run a call that the model did not write."""
-    said = Said(calls=(("c1", "pay", arguments),), stop="tool_calls")
+    said = CannedReply(calls=(("c1", "pay", arguments),), stop="tool_calls")
     dialect = DIALECTS[name]
     with Server(*cases.answers(dialect, [said, LAST], streamed=True)) as server:
         assert cases.start(cases.model(dialect, server.url, streamed=True), tmp_path).answer == "Done."
@@ -109,7 +110,7 @@ def test_streamed_arguments_are_the_raw_text(name: str, arguments: str, tmp_path
     (call,) = cases.replies(tmp_path)[0].calls
     assert call.arguments == (arguments or ("{}" if name == "anthropic" else ""))
     assert cases.acts(tmp_path) == []
-    (result,) = cases.events(tmp_path, replay.ResultRecorded)
+    (result,) = cases.events(tmp_path, ResultRecorded)
     assert result.how == "invalid"
     if name != "anthropic":
         assert json.dumps(arguments, ensure_ascii=False).encode() in told
@@ -121,12 +122,12 @@ def test_streamed_arguments_are_the_raw_text(name: str, arguments: str, tmp_path
 def test_calls_of_a_reply_that_was_refused_or_cut_at_its_length_are_not_run(name: str, tmp_path: Path) -> None:
     """What a provider stopped the model from saying, or had no room for, is not what the model meant."""
     dialect = DIALECTS[name]
-    cut = Said(calls=PARALLEL[:1], stop="length")
+    cut = CannedReply(calls=PARALLEL[:1], stop="length")
     with Server(*cases.answers(dialect, [cut, LAST], streamed=False)) as server:
         cases.start(dialect.model(server.url), tmp_path)
-    (result,) = cases.events(tmp_path, replay.ResultRecorded)
+    (result,) = cases.events(tmp_path, ResultRecorded)
     assert (result.how, "length limit" in result.text) == ("invalid", True)
-    body = dialect.whole(Said(text="I w", calls=PARALLEL[:1], stop="length"))
+    body = dialect.whole(CannedReply(text="I w", calls=PARALLEL[:1], stop="length"))
     for before, now in (
         (b'"max_tokens"', b'"refusal"'),
         (b'"max_output_tokens"', b'"content_filter"'),
@@ -149,7 +150,7 @@ def test_a_turn_that_the_provider_only_paused_goes_back_as_it_is(tmp_path: Path)
     dialect = DIALECTS["anthropic"]
     block = '{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query" : "x"}}'
     paused = (
-        dialect.whole(Said(text="Looking.", stop="pause"))
+        dialect.whole(CannedReply(text="Looking.", stop="pause"))
         .replace(b" ],", b"," + block.encode() + b" ],")
         .replace(b"]} ],", b"]}," + block.encode() + b" ],")
     )
@@ -170,8 +171,10 @@ def test_a_turn_that_the_provider_only_paused_goes_back_as_it_is(tmp_path: Path)
 def test_the_callback_hears_the_text_and_can_not_disturb_it(name: str, streamed: bool) -> None:
     """Streaming is for whoever watches; an error of theirs is not an error of the run's."""
     heard: list[str] = []
+    runs: set[str] = set()
 
-    def hear(text: str) -> None:
+    def hear(run: str, text: str) -> None:
+        runs.add(run)
         heard.append(text)
         raise ValueError(text)
 
@@ -181,13 +184,38 @@ def test_the_callback_hears_the_text_and_can_not_disturb_it(name: str, streamed:
         reply = asyncio.run(dialect.model(server.url, on_text=hear).ask(request()))
     assert reply.text == said.text
     assert "".join(heard).encode("utf-16", "surrogatepass").decode("utf-16") == (said.text if streamed else "")
+    assert runs == ({request().run} if streamed else set())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_whoever_follows_a_run_hears_text_and_arguments_and_the_bound_is_the_same(name: str) -> None:
+    """A model that nobody listened to when it was made streams for a request that somebody listens to."""
+    heard: list[tuple[int | None, str, str]] = []
+
+    def hear(text: str, call: int | None = None, tool: str = "") -> None:
+        heard.append((call, tool, text))
+
+    dialect = DIALECTS[name]
+    said = KINDS["calls"]
+    with Server(*cases.answers(dialect, [said], streamed=True)) as server:
+        model = dialect.model(server.url)
+        asked = request(heard=hear)
+        reply = asyncio.run(model.ask(asked))
+        assert server.seen[0].json["stream"] is True
+    assert model.bound(asked) == model.bound(request())
+    whole = dict[tuple[int | None, str], str]()
+    for call, tool, text in heard:
+        whole[call, tool] = whole.get((call, tool), "") + text
+    calls: Any = {(place, call.tool): call.arguments for place, call in enumerate(reply.calls)}
+    assert whole == {(None, ""): said.text, **calls}
+    assert len(heard) > len(whole)
 
 
 @pytest.mark.parametrize("name", ["anthropic", "chat"])
 def test_a_character_that_was_cut_in_two_is_whole_again(name: str) -> None:
     """Some servers cut an escaped character between its halves."""
     dialect = DIALECTS[name]
-    stream = dialect.stream(Said(text="ab"))
+    stream = dialect.stream(CannedReply(text="ab"))
     half = b'"ab"'
     place = next(i for i, one in enumerate(stream) if half in one)
     both = [stream[place].replace(half, b'"\\ud83d"'), stream[place].replace(half, b'"\\ude00"')]
@@ -200,7 +228,7 @@ def test_a_character_that_was_cut_in_two_is_whole_again(name: str) -> None:
 def test_a_lone_surrogate_is_replaced_in_the_text_and_kept_in_what_goes_back(tmp_path: Path) -> None:
     """The log can't hold it, but its escape it can."""
     for name, dialect in DIALECTS.items():
-        body = dialect.whole(Said(text="XX")).replace(b"XX", b"\\ud83d")
+        body = dialect.whole(CannedReply(text="XX")).replace(b"XX", b"\\ud83d")
         with Server(Answer(body)) as server:
             assert cases.start(dialect.model(server.url), tmp_path, name).answer == "\ufffd"
         (reply,) = cases.replies(tmp_path, name)
@@ -213,7 +241,7 @@ def test_a_lone_surrogate_is_replaced_in_the_text_and_kept_in_what_goes_back(tmp
 def test_deltas_of_later_versions_are_kept() -> None:
     """Citations join their list; a field that nobody knows yet joins the block or the message."""
     dialect = DIALECTS["anthropic"]
-    stream = dialect.stream(Said(text="ab"))
+    stream = dialect.stream(CannedReply(text="ab"))
     new = [
         '{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"n" : 1e0}}}',
         '{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"n":2}}}',
@@ -276,3 +304,30 @@ def test_a_compatible_server_that_answers_in_one_piece_or_in_parts_is_understood
     assert [(c.provider_id, c.tool, c.arguments) for c in reply.calls] == [("", "pay", '{"cents":5}')]
     assert reply.usage.output_tokens == made.bound(request()).output_tokens, "no usage told: the bound counts"
     assert reply.model == "chat-model"
+
+
+@pytest.mark.fault("parallel calls with one index")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [{"id": "c1", "function": {"name": "pay"}}, {"id": "c2", "function": {"name": "pay"}}],
+        [{"function": {"name": "pay"}}, {"function": {"name": "due"}}],
+        [{"id": "c1", "function": {"name": "pay"}}, {"id": "c2", "function": {"name": "due"}}],
+    ],
+    ids=["other ids", "other names", "both"],
+)
+def test_parallel_calls_that_all_say_index_0_are_several_calls(headers: list[Any]) -> None:
+    """Several servers send every call of a stream with the same index; one call's pieces keep together all the same."""
+    deltas = [
+        {"tool_calls": [{"index": 0, **piece}]}
+        for header in headers
+        for piece in (header, {"function": {"arguments": '{"cents"'}}, {"id": None, "function": {"arguments": ": 5}"}})
+    ]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    events = [event(json.dumps(chunk)) for chunk in chunks]
+    with Server(Answer([*events, event("[DONE]")], headers=dict(SSE))) as server:
+        reply = asyncio.run(cases.model(DIALECTS["chat"], server.url, streamed=True).ask(request()))
+    assert [(call.provider_id, call.tool, call.arguments) for call in reply.calls] == [
+        (header.get("id", ""), header["function"]["name"], '{"cents": 5}') for header in headers
+    ]

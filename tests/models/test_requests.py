@@ -12,29 +12,30 @@ import anthropic
 import openai
 import pytest
 
-import replay
 import runner
-from runner import Request, ToolSpec
+from replay.messages import AssistantMessage, Reply, Result, ToolCall, ToolResults, UserMessage
+from runner import Request
+from runner._agent.model import ToolSpec
 from runner.models.anthropic import Anthropic
 from runner.models.openai import Chat, Responses
 from tests.models import cases
-from tests.models.dialects import DIALECTS, KEY, Said
+from tests.models.dialects import DIALECTS, KEY, CannedReply
 from tests.models.server import Answer, Server
 
 SCHEMA = {"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]}
 CALLS = (
-    replay.ToolCall(tool="pay", arguments='{"cents": 5e0}', provider_id="c1", id="1.0"),
-    replay.ToolCall(tool="pay", arguments='{"cents": 5', provider_id="c1", id="1.1"),
+    ToolCall(tool="pay", arguments='{"cents": 5e0}', provider_id="c1", id="1.0"),
+    ToolCall(tool="pay", arguments='{"cents": 5', provider_id="c1", id="1.1"),
 )
 RESULTS = (
-    replay.Result(call="1.0", tool="pay", provider_id="c1", how="ran", text="paid"),
-    replay.Result(call="1.1", tool="pay", provider_id="c1", how="invalid", text="no JSON"),
+    Result(call="1.0", tool="pay", provider_id="c1", how="ran", text="paid"),
+    Result(call="1.1", tool="pay", provider_id="c1", how="invalid", text="no JSON"),
 )
 CONVERSATION = (
-    replay.Said("Pay."),
-    replay.Replied(replay.Reply(text="Paying.", calls=CALLS, raw='{"content":"of another vendor"}')),
-    replay.Said("A file was accepted."),
-    replay.Answered(RESULTS),
+    UserMessage("Pay."),
+    AssistantMessage(Reply(text="Paying.", calls=CALLS, raw='{"content":"of another vendor"}')),
+    UserMessage("A file was accepted."),
+    ToolResults(RESULTS),
 )
 
 
@@ -48,11 +49,32 @@ def request(messages: Any = CONVERSATION, parameters: Mapping[str, Any] | None =
 def sent(name: str, asked: Request, **options: Any) -> Any:
     """The body that a dialect's model sends for `asked`."""
     dialect = DIALECTS[name]
-    with Server(Answer(dialect.whole(Said(text="Done.")))) as server:
+    with Server(Answer(dialect.whole(CannedReply(text="Done.")))) as server:
         assert asyncio.run(dialect.model(server.url, **options).ask(asked)).text == "Done."
         cases.lawful(dialect, server.seen[0])
         assert (server.seen[0].method, server.seen[0].path) == ("POST", dialect.path)
         return server.seen[0].json
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_schema_of_an_answer_is_sent_beside_what_the_parameters_say(name: str) -> None:
+    """Where each vendor wants it, and with a turn only."""
+    schema = {"type": "object", "properties": {"cents": {"type": "integer"}}}
+    parameters: dict[str, dict[str, Any]] = {
+        "anthropic": {"output_config": {"effort": "low"}},
+        "responses": {"text": {"verbosity": "low"}},
+    }
+    said = sent(name, request(output=schema, parameters=parameters.get(name, {})))
+    held: dict[str, Any] = {
+        "anthropic": {"effort": "low", "format": {"type": "json_schema", "schema": schema}},
+        "responses": {
+            "verbosity": "low",
+            "format": {"type": "json_schema", "name": "output", "strict": True, "schema": schema},
+        },
+        "chat": {"type": "json_schema", "json_schema": {"name": "output", "strict": True, "schema": schema}},
+    }
+    fields = {"anthropic": "output_config", "responses": "text", "chat": "response_format"}
+    assert said[fields[name]] == held[name]
 
 
 def test_anthropic_is_sent_exactly_this() -> None:
@@ -129,7 +151,7 @@ def test_chat_is_sent_exactly_this() -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_ask_without_tools_and_instructions_names_neither(name: str) -> None:
     """An empty list of tools is refused by some servers, an empty system prompt by others."""
-    body = sent(name, request([replay.Said("Hi.")], instructions="", tools=()))
+    body = sent(name, request([UserMessage("Hi.")], instructions="", tools=()))
     assert not body.keys() & {"tools", "system", "instructions"}
     assert len(DIALECTS[name].sent(body)) == 1
 
@@ -161,7 +183,7 @@ def test_the_users_parameters_pass_through_and_add_to_the_tools(name: str) -> No
 def test_parameters_that_can_not_be_sent_are_refused_before_a_run_exists(
     name: str, parameters: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
-    """A run that can never ask must not be left behind."""
+    """A run that can never ask must not be created."""
     if "top_k" in parameters:
         asked = request(parameters=parameters)
         with pytest.raises(runner.BadAgent, match=says):
@@ -202,10 +224,10 @@ def test_a_summary_is_asked_of_a_text_that_needs_no_tools(name: str) -> None:
 @pytest.mark.parametrize(("name", "other"), [(a, b) for a in DIALECTS for b in DIALECTS if a != b])
 def test_a_run_goes_on_with_another_vendor(name: str, other: str, tmp_path: Path) -> None:
     """What one wrote is told to the other by its text and its calls, answered under the same ids."""
-    said = Said(text="Paying.", thinking="Hm.", calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
-    with Server(Answer(DIALECTS[name].whole(said))) as server, pytest.raises(runner.ModelUnavailable):
+    said = CannedReply(text="Paying.", thinking="Hm.", calls=(("c1", "pay", '{"cents": 5}'),), stop="tool_calls")
+    with Server(Answer(DIALECTS[name].whole(said))) as server, pytest.raises(runner.errors.ModelUnavailable):
         cases.start(DIALECTS[name].model(server.url), tmp_path)
-    with Server(Answer(DIALECTS[other].whole(Said(text="Done.")))) as server:
+    with Server(Answer(DIALECTS[other].whole(CannedReply(text="Done.")))) as server:
         assert cases.resume(DIALECTS[other].model(server.url), tmp_path).answer == "Done."
         cases.lawful(DIALECTS[other], server.seen[0])
         text = server.seen[0].body.decode()
@@ -238,7 +260,7 @@ def test_one_attempt_is_one_request_with_the_key_from_the_environment(name: str)
 def test_a_client_that_rewrites_requests_is_given_the_values() -> None:
     """Azure's puts the model into the address, which it can't do with bytes."""
     dialect = DIALECTS["chat"]
-    with Server(Answer(dialect.whole(Said(text="Done.")))) as server:
+    with Server(Answer(dialect.whole(CannedReply(text="Done.")))) as server:
         client = openai.AsyncAzureOpenAI(azure_endpoint=server.url, api_version="2026-01-01", api_key=KEY)
         assert asyncio.run(Chat("deployed", client=client, max_tokens=9).ask(request())).text == "Done."
         assert server.seen[0].path == "/openai/deployments/deployed/chat/completions?api-version=2026-01-01"
@@ -254,7 +276,7 @@ def test_openai_itself_is_sent_the_newer_name_of_the_limit(monkeypatch: pytest.M
 
 def test_a_reply_that_said_nothing_is_not_sent_back() -> None:
     """Providers refuse a message without content."""
-    empty = replay.Replied(replay.Reply(text=""))
+    empty = AssistantMessage(Reply(text=""))
     for name, dialect in DIALECTS.items():
-        said = dialect.sent(sent(name, request([replay.Said("One."), empty, replay.Said("Two.")])))
+        said = dialect.sent(sent(name, request([UserMessage("One."), empty, UserMessage("Two.")])))
         assert all(message["role"] != "assistant" for message in said)

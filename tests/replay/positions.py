@@ -5,28 +5,76 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 import replay
-from replay import Event, Reply, State, ToolCall, Usage
-from tests.decide import tools
-from tests.decide.story import BEGIN, Story, named
+from replay import Event, State
+from replay.events import (
+    AttemptEnded,
+    AttemptMarked,
+    CallsMade,
+    ChildRested,
+    ChildStarted,
+    FileIntended,
+    FileWritten,
+    LimitsChanged,
+    LookupAnswered,
+    LookupAsked,
+    MessageReceived,
+    ModelAsked,
+    ModelFailed,
+    PhaseChanged,
+    QuestionAnswered,
+    QuestionAsked,
+    ReplyRefused,
+    ReplySaved,
+    RequestRefused,
+    ResultRecorded,
+    RuleAdded,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    StepRecorded,
+    WaitUntil,
+    WorkspaceAccepted,
+    WorkspaceMoved,
+)
+from replay.messages import CostBound, Reply, ToolCall, Usage, UserMessage
+from replay.state import Spent
+from replay.values import (
+    Definitions,
+    Digests,
+    FileHash,
+    Limits,
+    ParentCall,
+    ParentEffect,
+    Queued,
+    StopReason,
+    ToolDefinition,
+)
+from tests.support import tools
+from tests.support.story import BEGIN, Story, named
 
 SOON = BEGIN + timedelta(minutes=1)
 DIGEST = replay.digest(b'{"cause": "a"}')
 ARGUMENTS = '{"cause": "a"}'
-BEFORE = replay.FileHash(path="f", sha256="1" * 64)
+BEFORE = FileHash(path="f", sha256="1" * 64)
 
-MARKED = replay.AttemptMarked(call="1.0", n=1, key="k", effect="keyed", remembers=60.0, intent="i")
-UNKNOWN = replay.AttemptEnded(call="1.0", n=1, did="unknown", retry_after=5.0, error="e")
-LOOKED = replay.LookupAsked(call="1.0", n=1, believes=False)
-INTENDED = replay.FileIntended(call="1.0", path="f", sha256="2" * 64, before="1" * 64)
-APPROVE = replay.QuestionAsked(
+MARKED = AttemptMarked(call="1.0", n=1, key="k", effect="keyed", key_ttl=60.0, intent="i")
+UNKNOWN = AttemptEnded(call="1.0", n=1, did="unknown", retry_after=5.0, error="e")
+LOOKED = LookupAsked(call="1.0", n=1, believes=False)
+INTENDED = FileIntended(call="1.0", path="f", sha256="2" * 64, before="1" * 64)
+APPROVE = QuestionAsked(
     id="1.1-approve", kind="approve", call="1.1", tool="send", arguments=ARGUMENTS, digest=DIGEST, why="w"
 )
-SETTLE = replay.QuestionAsked(
+SETTLE = QuestionAsked(
     id="1.0-settle-1", kind="settle", call="1.0", tool="pay", arguments=ARGUMENTS, digest=DIGEST, why="w"
 )
-YES = replay.QuestionAnswered(id="1.1-approve", answer="approve", who="ann", digest=DIGEST, text="t")
-AGAIN = replay.QuestionAnswered(id="1.0-settle-1", answer="rerun", who="ann", digest=DIGEST, text="t")
+YES = QuestionAnswered(
+    id="1.1-approve", answer="approve", who="ann", digest=DIGEST, text="t", request="answer-1.1-approve", post="m"
+)
+AGAIN = QuestionAnswered(id="1.0-settle-1", answer="rerun", who="ann", digest=DIGEST, text="t")
 REPLY = named(
     Reply(
         text="t",
@@ -38,41 +86,74 @@ REPLY = named(
     ),
     1,
 )
-TOOLS = replay.PhaseChanged(phase="tools")
-PAUSED = replay.PhaseChanged(phase="paused")
-DEFINITIONS = replay.Definitions(instructions="i", tools={"t": "d"}, parameters="p", context="c")
-STARTED = replay.RunStarted(
+TOOLS = PhaseChanged(phase="tools")
+PAUSED = PhaseChanged(phase="paused")
+DEFINITIONS = Definitions(
+    instructions="i", tools={"t": ToolDefinition(digest="d", effect="reads")}, parameters="p", context="c"
+)
+STARTED = RunStarted(
     run="r",
     agent="a",
     task="t",
     workspace="w",
-    limits=replay.Limits(turns=9, tokens=9, dollars=9.0),
+    labels={"l": "v"},
+    limits=Limits(turns=9, tokens=9, dollars=9.0),
     definitions=DEFINITIONS,
     approve="off",
     host="h",
     pid=1,
+    uid="u",
     after="q",
-    history=(replay.Said("before"),),
+    history=(UserMessage("before"),),
+    inputs='{"tenant": "acme"}',
+    parent_call=ParentCall(run="p", uid="v", call="1.0"),
 )
-RESUMED = replay.RunResumed(host="h", pid=2, counted=True, clock_back=False, definitions=DEFINITIONS)
-FORKED = replay.RunForked(
+RESUMED = RunResumed(host="h", pid=2, counted=True, clock_back=False, definitions=DEFINITIONS)
+FORKED = RunForked(
     run="f",
     parent="r",
     seq=3,
     host="h",
     pid=2,
-    fence=(replay.Fenced(tool="pay", intent="i", arguments="{}", call="1.0", text="t"),),
+    fork_guard=(ParentEffect(tool="pay", intent="i", arguments="{}", call="1.0", text="t"),),
+    messages=(Queued(id="m", who="ann", text="Hurry."),),
 )
-LIMITS = replay.LimitsChanged(limits=replay.Limits(turns=3, tokens=3, dollars=3.0))
-ACCEPTED = replay.WorkspaceAccepted(by="ann", files=(BEFORE,))
-DIGESTS = replay.Digests(instructions="i", tools="t", messages="m", parameters="p")
-ASKED = replay.ModelAsked(
-    purpose="turn", n=1, upto=0, bound=replay.Bound(input_tokens=9, output_tokens=9, dollars=0.5), digests=DIGESTS
+LIMITS = LimitsChanged(limits=Limits(turns=3, tokens=3, dollars=3.0))
+ACCEPTED = WorkspaceAccepted(by="ann", files=(BEFORE,))
+MOVED = WorkspaceMoved(path="/elsewhere", by="ann")
+DIGESTS = Digests(instructions="i", tools="t", messages="m", parameters="p")
+ASKED = ModelAsked(
+    purpose="turn",
+    n=1,
+    upto=0,
+    bound=CostBound(input_tokens=9, output_tokens=9, dollars=0.5),
+    digests=DIGESTS,
 )
-SUMMARY = replay.ModelAsked(purpose="summary", n=1, upto=1, bound=ASKED.bound, digests=DIGESTS)
-FAILED = replay.ModelFailed(error="e", transient=True, billed=True, retry_after=5.0)
-STOPPED = replay.RunStopped(reason="Interrupted", detail="d")
-WAIT = replay.WaitUntil(until=SOON, why="backoff", call="1.0")
+SUMMARY = ModelAsked(purpose="summary", n=1, upto=1, bound=ASKED.bound, digests=DIGESTS)
+FAILED = ModelFailed(error="e", transient=True, billed=True, retry_after=5.0)
+REFUSED = ReplyRefused(why="it is empty")
+STOPPED = RunStopped(reason="Interrupted", detail="d")
+UNAVAILABLE = RunStopped(reason="ModelUnavailable", detail="d")
+PARKED = RunStopped(reason="Parked", detail="by ann", who="ann", request="park-1", post="m")
+RULE = RuleAdded(tool="pay", arguments={"to": '"ann"'}, who="ann", request="rule-m", post="m")
+WRITTEN = MessageReceived(id="message-m", who="ann", text="Hurry.", request="message-m", post="m")
+UNFIT = RequestRefused(request="park-1", who="ann", why="it is parked", post="m")
+CHILD = ChildStarted(call="1.0", run="c", uid="v", agent="a", limits=Limits(turns=3), arguments=ARGUMENTS)
+CHILD_AGAIN = replace(CHILD, arguments=None)
+CHILD_RESTED = ChildRested(
+    call="1.0",
+    phase="paused",
+    spent=Spent(input_tokens=3, dollars=0.5),
+    turns_used=2,
+    questions=(replace(APPROVE, guarded=0, expires=SOON),),
+    until=SOON,
+    stop=StopReason(reason="TurnLimit", final=False, detail="d"),
+)
+CHILD_DONE = replace(CHILD_RESTED, phase="done", questions=(), until=None, stop=None)
+STEP = StepRecorded(name="now", n=0, raw="1")
+PROGRAM = replay.step(replay.NEW, replace(STARTED, framework="python"), BEGIN)
+MADE = CallsMade(calls=(ToolCall(tool="pay", arguments=ARGUMENTS, provider_id="p", id="a1.0"),))
+WAIT = WaitUntil(until=SOON, why="backoff", call="1.0")
 
 
 def after(*events: Event) -> State:
@@ -83,13 +164,15 @@ def after(*events: Event) -> State:
 
 
 ASKING = (ASKED,)
-CALLED = (ASKED, replay.ReplySaved(reply=REPLY))
+CALLED = (ASKED, ReplySaved(reply=REPLY))
 FLYING = (*CALLED, MARKED)
 OPEN = (*FLYING, UNKNOWN)
 LOOKING = (*OPEN, LOOKED)
 PAUSING = (*OPEN, SETTLE, PAUSED)
-FINAL = (ASKED, replay.ReplySaved(reply=Reply(text="42")))
-DONE = (*FINAL, replay.PhaseChanged(phase="done", answer="42"))
+PARENT = (*CALLED, CHILD)
+RESTING = (*PARENT, CHILD_RESTED)
+FINAL = (ASKED, ReplySaved(reply=Reply(text="42")))
+DONE = (*FINAL, PhaseChanged(phase="done", answer="42"))
 
 
 class Position(NamedTuple):
@@ -106,31 +189,40 @@ def _anywhere(event: Event) -> list[Position]:
 def _all() -> list[Position]:
     made: list[tuple[tuple[Event, ...], Event]] = [
         ((), ASKED),
-        (ASKING, replay.ReplySaved(reply=REPLY)),
-        (ASKING, replay.ReplySaved(reply=Reply(text="42"))),
+        (ASKING, ReplySaved(reply=REPLY)),
+        (ASKING, ReplySaved(reply=Reply(text="42"))),
         (ASKING, FAILED),
+        ((), replace(ASKED, rebuilt_upto=1)),
         (CALLED, MARKED),
         (FLYING, UNKNOWN),
-        (FLYING, replay.ResultRecorded(call="1.0", how="ran", text="t", n=1)),
-        (OPEN, replay.ResultRecorded(call="1.0", how="found", text="t", n=1)),
+        (FLYING, ResultRecorded(call="1.0", how="ran", text="t", n=1)),
+        (OPEN, ResultRecorded(call="1.0", how="found", text="t", n=1)),
         (OPEN, LOOKED),
-        (LOOKING, replay.LookupAnswered(call="1.0", said="unsure")),
+        (LOOKING, LookupAnswered(call="1.0", said="unsure")),
         (CALLED, APPROVE),
         (OPEN, SETTLE),
         ((*CALLED, APPROVE), YES),
         (PAUSING, AGAIN),
         (FLYING, INTENDED),
-        ((*FLYING, INTENDED), replay.FileWritten(call="1.0", path="f", sha256="2" * 64)),
+        ((*FLYING, INTENDED), FileWritten(call="1.0", path="f", sha256="2" * 64)),
+        (CALLED, CHILD),
+        (RESTING, CHILD_AGAIN),
+        (PARENT, CHILD_RESTED),
+        ((*RESTING, PAUSED), replace(CHILD_RESTED, turns_used=3, questions=())),
+        ((*PARENT, CHILD_DONE), ResultRecorded(call="1.0", how="ran", text="t")),
         ((), WAIT),
         (OPEN, WAIT),
-        (FINAL, replay.PhaseChanged(phase="done", answer="42")),
+        (FINAL, PhaseChanged(phase="done", answer="42")),
+        (FINAL, REFUSED),
         ((*OPEN, SETTLE), PAUSED),
         ((*PAUSING, AGAIN), TOOLS),
         (DONE, FORKED),
-        (LOOKING, replay.RunResumed(host="h", pid=2, counted=True, clock_back=True, definitions=DEFINITIONS)),
+        (LOOKING, RunResumed(host="h", pid=2, counted=True, clock_back=True, definitions=DEFINITIONS)),
     ]
     found = [Position(replay.NEW, STARTED), *(Position(after(*events), event) for events, event in made)]
-    for event in (RESUMED, FORKED, LIMITS, ACCEPTED, STOPPED):
+    found.append(Position(replay.NEW, replace(STARTED, framework="python")))
+    found += [Position(PROGRAM, MADE), Position(PROGRAM, PhaseChanged(phase="done", answer="42"))]
+    for event in (STEP, RESUMED, FORKED, LIMITS, ACCEPTED, MOVED, STOPPED, UNAVAILABLE, PARKED, UNFIT, RULE, WRITTEN):
         found += _anywhere(event)
     return found
 
@@ -138,6 +230,20 @@ def _all() -> list[Position]:
 POSITIONS = _all()
 STATES: list[State] = [replay.NEW] + [
     after(*events)
-    for events in ((), ASKING, FINAL, CALLED, FLYING, OPEN, LOOKING, (*OPEN, SETTLE), PAUSING, (*PAUSING, AGAIN), DONE)
+    for events in (
+        (),
+        ASKING,
+        FINAL,
+        CALLED,
+        FLYING,
+        OPEN,
+        LOOKING,
+        (*OPEN, SETTLE),
+        PAUSING,
+        (*PAUSING, AGAIN),
+        PARENT,
+        RESTING,
+        DONE,
+    )
 ]
 """States of every phase and of every kind of flight in them."""

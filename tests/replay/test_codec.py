@@ -1,4 +1,4 @@
-"""Events to bytes and back: the same value, or an error that says what could not be kept (design, "Bytes")."""
+"""Events to bytes and back: the same value, or an error that says what could not be kept."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ from msgspec.structs import replace
 
 import replay
 from replay import NotFaithful, Undecodable
+from replay.events import LimitsChanged, ModelFailed, ResultRecorded, RunStopped, UnknownEvent, WaitUntil
+from replay.messages import UserMessage
+from replay.values import Limits
 from tests.replay import positions
 from tests.replay.values import EVENTS, TEXT, drawn, events
 
-STOP = replay.RunStopped(reason="r")
-WAIT = replay.WaitUntil(until=datetime(2026, 1, 1, tzinfo=UTC), why="model")
-FAILED = replay.ModelFailed(error="e", transient=True)
-LIMITS = replay.LimitsChanged(limits=replay.Limits())
-RESULT = replay.ResultRecorded(call="1.0", how="ran", text="t", n=1)
+STOP = RunStopped(reason="r")
+WAIT = WaitUntil(until=datetime(2026, 1, 1, tzinfo=UTC), why="model")
+FAILED = ModelFailed(error="e", transient=True)
+LIMITS = LimitsChanged(limits=Limits())
+RESULT = ResultRecorded(call="1.0", how="ran", text="t", n=1)
 WRONG = (object(), None, True, 7, 7.5, "7", b"7", ["7"], ("7",), {"7": 7}, math.nan, "\ud800", 2**70, {7})
 
 
 @settings(max_examples=80)
 @given(events())
 def test_an_event_comes_back_from_its_bytes_as_it_was(event: replay.Event) -> None:
-    """What a later life folds is what this one did (design, "A save encodes, decodes back")."""
+    """What a later life folds is what this one did."""
     raw = replay.encode(event)
     assert replay.decode(raw) == event
     assert b"\n" not in raw
@@ -54,7 +57,7 @@ def test_every_kind_of_event_is_drawn_and_kept(kind: type[replay.Event]) -> None
 
 @pytest.mark.parametrize("event", [p.event for p in positions.POSITIONS], ids=replay.tag)
 def test_a_field_of_a_wrong_type_is_refused_in_memory_or_kept_but_never_bent(event: replay.Event) -> None:
-    """A constructor checks no types; a resume is too late to find out (spec row 10)."""
+    """A constructor checks no types; a resume is too late to find out."""
     for name in event.__struct_fields__:
         for wrong in WRONG:
             made = replace(event, **{name: wrong})
@@ -69,7 +72,7 @@ def test_a_field_of_a_wrong_type_is_refused_in_memory_or_kept_but_never_bent(eve
     [
         replace(FAILED, retry_after=math.nan),
         replace(FAILED, retry_after=math.inf),
-        replace(LIMITS, limits=replay.Limits(dollars=math.nan)),
+        replace(LIMITS, limits=Limits(dollars=math.nan)),
         replace(RESULT, text="\ud800"),
         replace(RESULT, n=1.5),
         replace(RESULT, n="1"),
@@ -78,8 +81,8 @@ def test_a_field_of_a_wrong_type_is_refused_in_memory_or_kept_but_never_bent(eve
         replace(STOP, detail=None),
         replace(WAIT, until="2026-01-01T00:00:00Z"),
         replace(WAIT, why=b"model"),
-        replace(positions.STARTED, history=[replay.Said("list, not tuple")]),
-        replace(positions.STARTED, history=(replay.Said("\udfff"),)),
+        replace(positions.STARTED, history=[UserMessage("list, not tuple")]),
+        replace(positions.STARTED, history=(UserMessage("\udfff"),)),
         replace(positions.ACCEPTED, files=({"path": "f", "sha256": None},)),
     ],
     ids=range(14),
@@ -90,11 +93,12 @@ def test_what_json_would_bend_is_not_faithful(event: replay.Event) -> None:
         replay.encode(event)
 
 
+@pytest.mark.fault("odd characters in text")
 @pytest.mark.parametrize(
     "text", ["\u2028\u2029\x85\r\n\t", "\x00" * 2000, "e\u0301 \U0001f600", '"\\/', "\uffff\ufffe"]
 )
 def test_awkward_text_stays_on_one_line_and_comes_back(text: str) -> None:
-    """Readers that split at other line ends than ours must not tear an event (hazard 11)."""
+    """Readers that split at other line ends than ours must not tear an event."""
     raw = replay.encode(replace(RESULT, text=text))
     assert b"\n" not in raw
     assert replay.decode(raw) == replace(RESULT, text=text)
@@ -104,7 +108,7 @@ def test_a_moment_keeps_its_microseconds_and_its_instant_in_any_zone() -> None:
     """Waits are compared with it."""
     east = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     back = replay.decode(replay.encode(replace(WAIT, until=east)))
-    assert isinstance(back, replay.WaitUntil)
+    assert isinstance(back, WaitUntil)
     assert back.until == east
 
 
@@ -116,25 +120,25 @@ PARTS = st.dictionaries(TEXT.filter(lambda name: name not in {"type", "ignorable
 def test_an_event_of_a_later_version_is_kept_byte_for_byte(
     tag: str, ignorable: bool | None, rest: dict[str, Any], spaces: tuple[str, str]
 ) -> None:
-    """What runs today must not lose what it does not understand, spelling included (design, "Evolution")."""
+    """A version must not lose what it does not understand, spelling included."""
     whole = rest | {"type": tag} | ({} if ignorable is None else {"ignorable": ignorable})
     raw = json.dumps(whole, separators=spaces).encode()
     event = replay.decode(raw)
-    assert event == replay.Unknown(tag, raw, ignorable=bool(ignorable))
+    assert event == UnknownEvent(tag, raw, ignorable=bool(ignorable))
     assert (replay.encode(event), replay.tag(event)) == (raw, tag)
 
 
 def test_an_ignorable_event_changes_nothing_and_any_other_is_remembered_by_its_tag() -> None:
-    """Whoever opens the run must know whether it may be continued (design, "Evolution")."""
+    """Whoever opens the run must know whether it may be continued."""
     at = datetime(2026, 1, 1, tzinfo=UTC)
     for state in positions.STATES:
-        assert replay.step(state, replay.Unknown("later", b"{}", ignorable=True), at) == state
-        after = replay.fold(state, at, [replay.Unknown(tag, b"{}", ignorable=False) for tag in ("a", "b")])
+        assert replay.step(state, UnknownEvent("later", b"{}", ignorable=True), at) == state
+        after = replay.fold(state, at, [UnknownEvent(tag, b"{}", ignorable=False) for tag in ("a", "b")])
         assert after == replace(state, unknown=("a", "b"))
 
 
 def test_a_field_of_a_later_version_in_a_known_event_is_passed_over() -> None:
-    """New fields have defaults and are optional to know (design, "Evolution")."""
+    """New fields have defaults and are optional to know."""
     assert replay.decode(b'{"type":"run_stopped","reason":"r","later":1}') == STOP
 
 

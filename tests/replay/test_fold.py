@@ -10,10 +10,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import replay
-from replay import Event, PhaseChanged, Reply, ReplySaved, ResultRecorded, ToolCall
-from tests.decide.story import BEGIN
-from tests.decide.walks import frozen, walks
-from tests.decide.world import World
+from replay import Event
+from replay.events import (
+    FileWritten,
+    LookupAnswered,
+    PhaseChanged,
+    ReplySaved,
+    RequestRefused,
+    ResultRecorded,
+    RunForked,
+    WorkspaceAccepted,
+)
+from replay.messages import AssistantMessage, Reply, ToolCall, ToolResults, UserMessage
+from replay.values import FileHash
 from tests.replay.positions import (
     AGAIN,
     APPROVE,
@@ -29,34 +38,42 @@ from tests.replay.positions import (
     LOOKING,
     MARKED,
     OPEN,
+    PARKED,
     PAUSED,
     PAUSING,
     RESUMED,
     SETTLE,
     STARTED,
+    STOPPED,
     TOOLS,
     UNKNOWN,
     WAIT,
     YES,
     after,
 )
+from tests.support import tools
+from tests.support.random_walk import RandomWalk
+from tests.support.story import BEGIN, Story
+from tests.support.walks import frozen, walks
+
+pytestmark = [pytest.mark.fault("a history that contradicts itself")]
 
 NOTHING = replace(UNKNOWN, did="nothing")
 RAN = ResultRecorded(call="1.0", how="ran", text="t", n=1)
 FOUND = ResultRecorded(call="1.0", how="found", text="t")
 NO = ResultRecorded(call="1.0", how="failed", text="t")
-UNSURE = replay.LookupAnswered(call="1.0", said="unsure")
-WRITTEN = replay.FileWritten(call="1.0", path="f", sha256="2" * 64)
+UNSURE = LookupAnswered(call="1.0", said="unsure")
+WRITTEN = FileWritten(call="1.0", path="f", sha256="2" * 64)
 MISNAMED = ReplySaved(reply=Reply(calls=(ToolCall(tool="x", id="0.1"),)))
 
 
 @settings(max_examples=40)
 @given(walks(deploys=True), st.data())
-def test_folding_all_lines_is_folding_them_step_by_step_from_any_prefix(world: World, data: st.DataObject) -> None:
-    """A snapshot's state carries on like the log's, and no state is changed by what is folded on it (spec row 14)."""
-    lines = world.story.lines
+def test_folding_all_lines_is_folding_them_step_by_step_from_any_prefix(walk: RandomWalk, data: st.DataObject) -> None:
+    """A snapshot's state carries on like the log's, and no state is changed by what is folded on it."""
+    lines = walk.story.lines
     whole = replay.load(lines)
-    assert whole == world.story.state, "what was folded while the run lived is what its bytes tell"
+    assert whole == walk.story.state, "what was folded while the run lived is what its bytes tell"
     cut = data.draw(st.integers(0, len(lines)))
     prefix = replay.load(lines[:cut])
     before = frozen(prefix)
@@ -74,8 +91,8 @@ ILLEGAL: list[tuple[str, tuple[Event, ...], Event]] = [
     ("the last reply is final", FINAL, ASKED),
     ("it is ask 1 in a row, not 2", (), replace(ASKED, n=2)),
     ("it is ask 2 in a row, not 1", (ASKED, FAILED), ASKED),
-    ("messages that don't exist", (), replace(ASKED, upto=2)),
-    ("messages that don't exist", (), replace(ASKED, upto=-1)),
+    ("messages that do not exist", (), replace(ASKED, upto=2)),
+    ("messages that do not exist", (), replace(ASKED, upto=-1)),
     ("nothing was asked", (), ReplySaved(reply=Reply())),
     ("nothing was asked", (ASKED, FAILED), FAILED),
     ("call 0 of turn 1 is named '0.1'", ASKING, MISNAMED),
@@ -93,7 +110,7 @@ ILLEGAL: list[tuple[str, tuple[Event, ...], Event]] = [
     ("an attempt of this call is in flight", FLYING, FOUND),
     ("an attempt of this call is in flight", FLYING, NO),
     ("there is nothing to settle", CALLED, FOUND),
-    ("there is nothing to settle", (*FLYING, NOTHING), replace(FOUND, how="told")),
+    ("there is nothing to settle", (*FLYING, NOTHING), replace(FOUND, how="stated")),
     ("an attempt may have acted", OPEN, NO),
     ("an attempt may have acted", OPEN, replace(NO, how="refused")),
     ("an attempt may have acted", OPEN, replace(NO, how="invalid")),
@@ -118,14 +135,14 @@ ILLEGAL: list[tuple[str, tuple[Event, ...], Event]] = [
     ("there is no call 2.0", (*FLYING, INTENDED), replace(WRITTEN, call="2.0")),
     ("f was not intended to have this content", FLYING, WRITTEN),
     ("f was not intended to have this content", (*FLYING, INTENDED), replace(WRITTEN, sha256=None)),
-    ("only the first resume after an answer is not counted", (), replace(RESUMED, counted=False)),
+    ("the life before came to nothing", (), replace(RESUMED, counted=False)),
     ("something is in flight", FLYING, WAIT),
     ("something is in flight", ASKING, replace(WAIT, why="model", call=None)),
     ("the last message is not a final reply", (), PhaseChanged(phase="done")),
     ("the answer is not the last reply's text", FINAL, PhaseChanged(phase="done", answer="43")),
-    ("no question is open", CALLED, PAUSED),
+    ("no question waits for an answer", CALLED, PAUSED),
     ("something is in flight", FLYING, PAUSED),
-    ("a question is still open", PAUSING, TOOLS),
+    ("a question has no answer yet", PAUSING, TOOLS),
 ]
 
 
@@ -146,18 +163,18 @@ def calls(state: replay.State) -> list[Any]:
 
 
 def test_a_new_life_opens_what_was_in_flight_and_loses_the_ask_that_was_sent() -> None:
-    """Nobody knows what the dead process's last calls did (design, "The heart")."""
+    """Nobody knows what the dead process's last calls did."""
     state = after(*FLYING, RESUMED)
     assert calls(state) == [[("unknown", True, False)], []]
-    assert state.open == ("1.0",)
+    assert state.in_doubt == ("1.0",)
     assert not state.busy
     assert after(*ASKING, RESUMED).spent.lost_asks == 1
     assert not after(*LOOKING, RESUMED).busy
 
 
 def test_a_reader_cannot_tell_in_flight_from_open_and_shows_both_as_open() -> None:
-    """It does not know whether the writer lives (design, "The heart")."""
-    assert after(*FLYING).open == after(*OPEN).open == ("1.0",)
+    """It does not know whether the writer lives."""
+    assert after(*FLYING).in_doubt == after(*OPEN).in_doubt == ("1.0",)
     assert after(*FLYING).busy != after(*OPEN).busy
 
 
@@ -167,46 +184,67 @@ def test_a_clock_set_back_expires_the_keys_of_calls_that_have_no_result() -> Non
     assert calls(after(*FLYING, RAN, replace(RESUMED, clock_back=True)))[0] == [("in flight", False, False)]
 
 
-def test_an_answer_makes_one_resume_free_and_a_change_of_phase_uses_it_up() -> None:
-    """A person's time is not the run's fault (spec row 4)."""
-    free = replace(RESUMED, counted=False)
-    state = after(*PAUSING, AGAIN, free)
-    assert (state.resumes, state.answered) == (0, False)
-    assert after(*PAUSING, RESUMED).resumes == 1
-    with pytest.raises(replay.IllegalEvent):
-        replay.step(after(*PAUSING, AGAIN, TOOLS), free, BEGIN)
+FREE = replace(RESUMED, counted=False)
+
+
+@pytest.mark.fault("a run that kills its process each time")
+@pytest.mark.parametrize(
+    "life",
+    [
+        CALLED,
+        (*FLYING, RAN),
+        (*OPEN, RESUMED, SETTLE, PAUSED, AGAIN),
+        (STOPPED,),
+        (PARKED,),
+        (replace(WAIT, rested=True),),
+    ],
+    ids=["a reply", "a result", "an answer", "a drain", "a park", "a rested wait"],
+)
+def test_a_life_that_came_to_something_makes_one_resume_free(life: tuple[Event, ...]) -> None:
+    """The next life counts again: one that dies every time reaches its limit."""
+    state = after(*life, FREE)
+    assert (state.resumes - after(*life).resumes, state.uncounted) == (0, False)
+    with pytest.raises(replay.IllegalEvent, match="came to nothing"):
+        replay.step(state, FREE, BEGIN)
+    assert replay.step(state, RESUMED, BEGIN).resumes == after(*life).resumes + 1
+
+
+def test_the_first_resume_of_an_enqueued_run_is_free() -> None:
+    """It is its turn, and nothing died."""
+    state = replay.step(replay.NEW, replace(STARTED, enqueued=True), BEGIN)
+    assert replay.step(state, FREE, BEGIN).resumes == 0
 
 
 def test_both_contents_of_a_file_are_explained_while_it_is_written_and_one_when_it_is() -> None:
-    """A crash in between leaves the old or the new content (spec row 5); absence is a content too."""
+    """A crash in between leaves the old or the new content; absence is a content too."""
     assert after(*FLYING, INTENDED).files == {"f": ("1" * 64, "2" * 64)}
     gone = replace(INTENDED, sha256=None)
     assert after(*FLYING, INTENDED, gone).files == {"f": ("1" * 64, "2" * 64, None)}
     state = after(*FLYING, INTENDED, gone, replace(WRITTEN, sha256=None), RAN)
     assert state.files == {"f": (None,)}
-    assert state.hashes() == (replay.FileHash(path="f", sha256=None),)
+    assert state.hashes() == (FileHash(path="f", sha256=None),)
     again = replace(INTENDED, call="1.1", before="9" * 64)
     assert replay.fold(state, BEGIN, [replace(MARKED, call="1.1"), again]).files == {"f": (None, "2" * 64)}
 
 
 def test_the_model_is_told_of_accepted_files_where_a_message_may_stand() -> None:
-    """Between a reply and its results nothing may be said: providers refuse it (spec row 5)."""
-    accepted = replay.WorkspaceAccepted(by="ann", files=(replay.FileHash(path="f", sha256="3" * 64),))
+    """Between a reply and its results nothing may be said: providers refuse it."""
+    accepted = WorkspaceAccepted(by="ann", files=(FileHash(path="f", sha256="3" * 64),))
     told = after(accepted)
-    assert isinstance(told.messages[-1], replay.Said)
+    assert isinstance(told.messages[-1], UserMessage)
     assert "ann" in told.messages[-1].text
     state = after(*FLYING, RAN, accepted)
-    assert isinstance(state.messages[-1], replay.Replied)
+    assert isinstance(state.messages[-1], AssistantMessage)
     state = replay.step(state, ResultRecorded(call="1.1", how="invalid", text="t"), BEGIN)
-    assert [type(m) for m in state.messages[-2:]] == [replay.Answered, replay.Said]
+    assert [type(m) for m in state.messages[-2:]] == [ToolResults, UserMessage]
     assert (state.notes, state.files) == ((), {"f": ("3" * 64,)})
 
 
 def test_a_fork_is_another_run_whose_calls_in_flight_are_open_and_whose_questions_are_asked_anew() -> None:
     """What its parent had not settled is as unknown as after a crash; resumes are its own."""
-    fork = replay.RunForked(run="f", parent="r", seq=3, host="h", pid=1)
+    fork = RunForked(run="f", parent="r", seq=3, host="h", pid=1)
     state = after(RESUMED, *FLYING, fork)
-    assert (state.run, state.parent, state.resumes, state.open) == ("f", "r", 0, ("1.0",))
+    assert (state.run, state.parent, state.resumes, state.in_doubt) == ("f", "r", 0, ("1.0",))
     waiting = after(*PAUSING, fork)
     assert (waiting.phase, waiting.questions) == ("tools", {})
     assert after(*PAUSING, AGAIN, fork).questions["1.0-settle-1"].answer == AGAIN
@@ -214,16 +252,16 @@ def test_a_fork_is_another_run_whose_calls_in_flight_are_open_and_whose_question
 
 def test_a_fork_of_a_done_run_gives_the_answer_again() -> None:
     """The answer is part of the history that it carries on."""
-    fork = replay.RunForked(run="f", parent="r", seq=3, host="h", pid=1)
+    fork = RunForked(run="f", parent="r", seq=3, host="h", pid=1)
     state = after(*DONE, fork)
     assert state.phase == "model"
     assert replay.step(state, PhaseChanged(phase="done", answer="42"), BEGIN).answer == "42"
 
 
 def test_what_an_earlier_run_said_comes_before_the_task() -> None:
-    """A continued conversation reads in its order (spec row 32)."""
+    """A continued conversation reads in its order."""
     state = replay.step(replay.NEW, STARTED, BEGIN)
-    assert state.messages[:] == (replay.Said("before"), replay.Said("t"))
+    assert state.messages[:] == (UserMessage("before"), UserMessage("t"))
 
 
 def test_one_digest_names_all_messages_so_far_and_another_history_has_another() -> None:
@@ -232,3 +270,13 @@ def test_one_digest_names_all_messages_so_far_and_another_history_has_another() 
     assert one.conversation == after(*FINAL).conversation
     assert len({one.conversation, other.conversation, after().conversation}) == 3
     assert len(one.conversation) == 32
+
+
+def test_the_last_refusals_of_a_thousand_names_are_kept() -> None:
+    """Whoever drops letters into an inbox for ever makes no state that grows for ever."""
+    story = Story(tools.agent())
+    for n in (*range(1_500), 700):
+        story.write(RequestRefused(request=f"rule-{n}", who="ann", why=f"{n}", post=f"{n}"))
+    refused = story.state.refused
+    assert [*refused] == [f"rule-{n}" for n in (*range(500, 700), *range(701, 1_500), 700)]
+    assert replay.load(story.lines).refused == refused

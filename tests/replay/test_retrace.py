@@ -1,24 +1,29 @@
-"""Retrace: old histories through today's code (spec row 28). Divergence is another decision, drift a changed part."""
+"""Retrace: old histories compared with the current code. Divergence is another decision, drift a changed part."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 
 import replay
 import runner
-from replay import AttemptMarked, Event, ModelAsked, PhaseChanged, State
-from tests.decide import tools
-from tests.decide.story import Line, Story
-from tests.decide.walks import walks
-from tests.decide.world import World
+from replay import Event, State
+from replay._retrace import Decide
+from replay.events import AttemptMarked, ModelAsked, PhaseChanged
+from tests.support import tools
+from tests.support.random_walk import RandomWalk
+from tests.support.story import Line, Story
+from tests.support.walks import walks
+
+pytestmark = [pytest.mark.fault("code that decides otherwise after a deploy")]
 
 MANY = settings(max_examples=25)
 
 
-def _by(agent: runner.Agent) -> replay.Decide:
+def _by(agent: runner.Agent) -> Decide:
     return lambda state, now: runner.decide(agent, state, now)
 
 
@@ -28,23 +33,23 @@ def _events(line: Line) -> list[replay.AnyEvent]:
 
 @MANY
 @given(walks())
-def test_the_code_that_wrote_a_history_decides_the_same_again(world: World) -> None:
+def test_the_code_that_wrote_a_history_decides_the_same_again(walk: RandomWalk) -> None:
     """Whatever happened, deaths, waits and answers included: else a retrace would cry wolf."""
-    told = replay.retrace(world.story.lines, _by(world.story.agent))
-    decided = [e for line in world.story.lines for e in _events(line) if replay.is_decision(e)]
+    told = replay.retrace(walk.story.lines, _by(walk.story.agent))
+    decided = [e for line in walk.story.lines for e in _events(line) if e.is_decision]
     assert told.divergence is None
     assert told.drift == ()
-    assert (told.seq, told.decisions) == (world.story.lines[-1].seq, len(decided))
+    assert (told.seq, told.decisions) == (walk.story.lines[-1].seq, len(decided))
 
 
 @MANY
 @given(walks())
-def test_changed_words_are_drift_at_every_ask_and_no_divergence(world: World) -> None:
+def test_changed_words_are_drift_at_every_ask_and_no_divergence(walk: RandomWalk) -> None:
     """A prompt may be improved without every old run being called broken."""
-    told = replay.retrace(world.story.lines, _by(world.story.agent.replace(instructions="Other words.")))
+    told = replay.retrace(walk.story.lines, _by(walk.story.agent.replace(instructions="Other words.")))
     turns = [
         line.seq
-        for line in world.story.lines
+        for line in walk.story.lines
         for event in _events(line)
         if isinstance(event, ModelAsked) and event.purpose == "turn"
     ]
@@ -55,17 +60,17 @@ def test_changed_words_are_drift_at_every_ask_and_no_divergence(world: World) ->
 
 @MANY
 @given(walks())
-def test_a_tool_that_is_gone_diverges_at_the_first_line_that_tried_it(world: World) -> None:
+def test_a_tool_that_is_gone_diverges_at_the_first_line_that_tried_it(walk: RandomWalk) -> None:
     """The first place is named, and nothing behind it is judged."""
-    agent = world.story.agent
+    agent = walk.story.agent
     tried = [
         (line.seq, state)
-        for line, state in zip(world.story.lines, _before(world.story.lines), strict=True)
+        for line, state in zip(walk.story.lines, _before(walk.story.lines), strict=True)
         for event in _events(line)
         if isinstance(event, AttemptMarked) and event.effect == "keyed"
     ]
     left = [tool for tool in agent.tools if tool.effect != "keyed"]
-    told = replay.retrace(world.story.lines, _by(agent.replace(tools=left)))
+    told = replay.retrace(walk.story.lines, _by(agent.replace(tools=left)))
     if not tried:
         assert told.divergence is None or told.divergence.seq > 0
     else:
@@ -89,7 +94,7 @@ def test_a_divergence_says_what_the_history_holds_and_what_would_be_written_inst
 
     told = replay.retrace(story.lines, paused)
     assert told.divergence is not None
-    assert told.divergence.why == "the history has attempt_marked, today's code writes phase_changed"
+    assert told.divergence.why == "the history has the attempt of a call, the current code the phase"
     assert '"type":"attempt_marked"' in told.divergence.was[0]
     assert told.divergence.now == ('{"type":"phase_changed","phase":"paused","answer":null}',)
     assert told.divergence.at == story.lines[told.divergence.seq].at
@@ -101,7 +106,7 @@ def test_deciding_nothing_where_the_history_goes_on_is_a_divergence() -> None:
     story.go()
     told = replay.retrace(story.lines, lambda _state, _now: [])
     assert told.divergence is not None
-    assert told.divergence.why == "the history goes on with model_asked, today's code with nothing"
+    assert told.divergence.why == "the history goes on with the request to the model, the current code with nothing"
 
 
 def test_decisions_that_a_long_line_split_over_two_are_compared_as_one() -> None:

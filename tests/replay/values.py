@@ -15,14 +15,21 @@ from msgspec import inspect
 from msgspec.structs import replace
 
 import replay
+from replay._event import EVENTS as BY_TAG
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 MOMENTS = st.datetimes(timezones=st.just(UTC))
-EVENTS = tuple(sorted(replay.TRANSITIONS, key=lambda kind: kind.__name__))
+EVENTS = tuple(BY_TAG.values())
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """The type without what an export does with it."""
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
 def drawn(kind: inspect.Type) -> st.SearchStrategy[Any]:
     """Any value of this type that an event may hold."""
+    kind = _plain(kind)
     if isinstance(kind, inspect.StructType):
         return st.builds(kind.cls, **{field.name: drawn(field.type) for field in kind.fields})
     if isinstance(kind, inspect.UnionType):
@@ -51,6 +58,7 @@ def events() -> st.SearchStrategy[replay.Event]:
 
 def sample(kind: inspect.Type) -> Any:
     """One value of this type."""
+    kind = _plain(kind)
     if isinstance(kind, inspect.StructType):
         return kind.cls(**{field.name: sample(field.type) for field in kind.fields if field.required})
     if isinstance(kind, inspect.UnionType):
@@ -71,6 +79,7 @@ def sample(kind: inspect.Type) -> Any:
 
 def changed(kind: inspect.Type, value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """`value` with one part changed, as (path of the part, the changed value), for every part and in several ways."""
+    kind = _plain(kind)
     if isinstance(kind, inspect.StructType):
         for field in kind.fields:
             name = f"{path}.{field.name}" if path else field.name
@@ -79,7 +88,7 @@ def changed(kind: inspect.Type, value: Any, path: str = "") -> Iterator[tuple[st
     elif isinstance(kind, inspect.UnionType):
         yield from _of_union(kind, value, path)
     elif isinstance(kind, inspect.VarTupleType):
-        yield path, (*value, sample(kind.item_type))
+        yield path, (*(value or ()), sample(kind.item_type))
         for deeper, other in changed(kind.item_type, value[0], path) if value else ():
             yield deeper, (other, *value[1:])
     else:

@@ -10,7 +10,6 @@ import pytest
 
 from runner.triage import _suite
 from tests.triage import worlds
-from tests.triage.lives import Lives
 from tests.triage.suites import Forks, Remembered
 
 
@@ -35,14 +34,6 @@ def suites(shared: Path) -> Iterator[Remembered]:
 def _suites_once(suites: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
     """Really run a workspace's tests once for each content."""
     monkeypatch.setattr(_suite, "run", suites.run)
-
-
-@pytest.fixture(scope="session")
-def lives(shared: Path) -> Iterator[Lives]:
-    """Where lives of a job are forked."""
-    lives = Lives(shared / "suites")
-    yield lives
-    lives.close()
 
 
 def _finished(task: str, shared: Path, suites: Remembered) -> worlds.Done:

@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-DATA = Path(__file__).parents[2] / "runner" / "triage" / "world"
+from runner import triage
+from tests.support import ROOT
+
+DATA = ROOT / "runner" / "triage" / "world"
 
 
 class Report(NamedTuple):
@@ -59,13 +62,14 @@ VERSIONS = {"m1-done-after-delete": "1.4.0", "batch": "1.6.0"}
 
 def crash(task: str, report: Report) -> dict[str, Any]:
     """The crash group of one report, from a run of the task's application that really crashes."""
-    workspace = DATA / task / "workspace"
 
     def cramped() -> None:
         if report.room is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (report.room, report.room))
 
     with tempfile.TemporaryDirectory() as scratch:
+        workspace = Path(scratch).resolve() / "workspace"
+        triage.Task(task).unpack(workspace)
         run = subprocess.run(
             [sys.executable, "-m", "todo", str(Path(scratch, "list.json"))],
             input="".join(f"{line}\n" for line in report.typed),

@@ -15,14 +15,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))  # so that it runs as a script, installed or not
 
 import runner
-from runner import triage
-from runner.triage._sweep import Replies
+from runner import testing, triage
 
 
-def recorder(task: str, into: Path) -> runner.Recorder:
+def recorder(task: str, into: Path) -> testing.RecordingModel:
     """A model that gives the recorded replies of `task` and writes its recording afresh, to `into`."""
     into.write_bytes(b"")
-    return runner.Recorder(Replies(triage.Task(task).recording), into)
+    return testing.RecordingModel(testing.RecordedModel(triage.Task(task).recording, strict=False), into)
 
 
 def main() -> None:

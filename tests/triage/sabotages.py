@@ -1,242 +1,179 @@
-"""Ways to break a finished world or its log, each named by what is wrong then, and the check that must find it."""
+"""Ways to break a finished job or its log: the check that must find it, what is wrong then, and how it is done."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 import replay
+from replay.events import AttemptMarked, ModelAsked, PhaseChanged, ReplySaved, ResultRecorded
+from replay.messages import Usage
 from runner import triage
 from tests.triage.worlds import TASK, Done
 
 (FIX,) = triage.Task(TASK).expected.fixes
 PATCH, TEST = FIX.patch, FIX.test
 
-
-def second_issue(done: Done) -> None:
-    """The same filed twice."""
-    done.sql("INSERT INTO issue (key, cause, title, body, created) SELECT key, cause, title, body, created FROM issue")
+E = TypeVar("E", bound=replay.Event)
+Break = Callable[[Done], object]
 
 
-def no_issue(done: Done) -> None:
-    """Nothing filed."""
-    done.sql("DELETE FROM issue")
+class Sabotage(NamedTuple):
+    """One way to break a job."""
+
+    check: str
+    what: str
+    do: Break
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.what}"
 
 
-def other_cause(done: Done) -> None:
-    """Filed under another cause."""
-    done.sql("UPDATE issue SET cause = 'due-dates'")
+def sql(statement: str, *values: object) -> Break:
+    """Change the tracker's file."""
+    return lambda done: done.sql(statement, *values)
 
 
-def untitled(done: Done) -> None:
-    """A title that does not say which crash."""
-    done.sql("UPDATE issue SET title = 'it crashes'")
+def write(path: str, text: str) -> Break:
+    """Put a file into the workspace."""
+    return lambda done: done.file(path).write_text(text)
 
 
-def vague(done: Done) -> None:
-    """A body that does not say where."""
-    done.sql("UPDATE issue SET body = 'IndexError somewhere'")
+def add(path: str, text: str) -> Break:
+    """Put a text behind a file of the workspace."""
+    return lambda done: done.file(path).write_text(done.file(path).read_text() + text)
 
 
-def patched_twice(done: Done) -> None:
-    """The patch made again further down."""
-    file = done.file(PATCH.path)
-    file.write_text(file.read_text() + PATCH.new)
+def edit(path: str, old: str, new: str) -> Break:
+    """Replace a text in a file of the workspace."""
+    return lambda done: done.file(path).write_text(done.file(path).read_text().replace(old, new))
 
 
-def unpatched(done: Done) -> None:
-    """The original module."""
-    shutil.copyfile(done.job.task.original / PATCH.path, done.file(PATCH.path))
+def remove(path: str) -> Break:
+    """Delete a file of the workspace."""
+    return lambda done: done.file(path).unlink()
 
 
-def stray_file(done: Done) -> None:
-    """A file nobody meant to write."""
-    done.file("notes.txt").write_text("look here")
+def drop(which: Callable[[replay.AnyEvent], bool]) -> Break:
+    """Take events out of the log."""
+    return lambda done: done.rewrite(lambda events: [event for event in events if not which(event)])
 
 
-def stray_edit(done: Done) -> None:
-    """The patched file changed elsewhere too."""
-    file = done.file(PATCH.path)
-    file.write_text(file.read_text() + "# reviewed\n")
+def change(kind: type[E], how: Callable[[E], E]) -> Break:
+    """Change every event of a kind in the log."""
+    return lambda done: done.rewrite(lambda events: [how(e) if isinstance(e, kind) else e for e in events])
 
 
-def removed_file(done: Done) -> None:
-    """A file of the project gone."""
-    done.file("README.md").unlink()
+def _unpatch(done: Done) -> None:
+    shutil.copyfile(done.job.task.files[PATCH.path], done.file(PATCH.path))
 
 
-def broken_module(done: Done) -> None:
-    """Something else broken on the way."""
-    file = done.file("todo/service.py")
-    file.write_text(file.read_text().replace("if not item.done", "if item.done"))
-
-
-def no_test(done: Done) -> None:
-    """The new test missing."""
-    done.file(TEST).unlink()
-
-
-def empty_test(done: Done) -> None:
-    """A new test file without a test in it."""
-    done.file(TEST).write_text("def check():\n    assert False\n")
-
-
-def failing_test(done: Done) -> None:
-    """A new test that the fix does not satisfy."""
-    done.file(TEST).write_text("def test_done():\n    assert False\n")
-
-
-def toothless_test(done: Done) -> None:
-    """A new test that passes with or without the fix."""
-    done.file(TEST).write_text("def test_done():\n    assert True\n")
-
-
-def unimportable_test(done: Done) -> None:
-    """A new test that fails without the patch only because it can't be collected."""
-    done.file(TEST).write_text("import todo.fixed\n\ndef test_done():\n    assert todo.fixed\n")
-
-
-def wrong_item(done: Done) -> None:
-    """No crash any more, but the wrong item marked."""
-    file = done.file(PATCH.path)
-    file.write_text(file.read_text().replace("item.done = True", "self._items[0].done = True"))
-
-
-def half_made_file(done: Done) -> None:
-    """What an interrupted write leaves."""
-    done.file("todo/.refold-tmp-0123456789abcdef").write_text("half")
-
-
-def compiled(done: Done) -> None:
-    """What a careless interpreter leaves."""
-    done.file("todo/__pycache__").mkdir()
-
-
-def no_workspace(done: Done) -> None:
-    """Nothing there at all: no leftovers, but not a world in order either."""
+def _empty(done: Done) -> None:
     shutil.rmtree(done.job.world.workspace)
     done.job.world.workspace.mkdir()
 
 
-def other_key(done: Done) -> None:
-    """Filed under a key that the log does not hold."""
-    done.sql("UPDATE issue SET key = ?", "0" * 32)
-
-
-def no_marker(done: Done) -> None:
-    """A log without an attempt to file."""
-    done.rewrite(lambda events: [e for e in events if not (isinstance(e, replay.AttemptMarked) and e.call == "12.0")])
-
-
-def paid_twice(done: Done) -> None:
-    """A reply that cost more than the recorded one."""
-
-    def dearer(event: replay.AnyEvent) -> replay.AnyEvent:
-        if not isinstance(event, replay.ReplySaved):
-            return event
-        return replace(event, reply=replace(event.reply, dollars=(event.reply.dollars or 0.0) * 2))
-
-    done.rewrite(lambda events: [dearer(event) for event in events])
-
-
-def more_tokens(done: Done) -> None:
-    """A reply that took more tokens than the recorded one."""
-
-    def longer(event: replay.AnyEvent) -> replay.AnyEvent:
-        if not isinstance(event, replay.ReplySaved):
-            return event
-        return replace(event, reply=replace(event.reply, usage=replay.Usage(input_tokens=9)))
-
-    done.rewrite(lambda events: [longer(event) for event in events])
-
-
-def ask_without_reply(done: Done) -> None:
-    """A log that ends in the middle of the last ask."""
-    replies = len([e for e in _events(done) if isinstance(e, replay.ReplySaved)])
+def _cut_last_ask(done: Done) -> None:
+    replies = [event for event in done.events() if isinstance(event, ReplySaved)]
     seen = 0
 
     def cut(events: list[replay.AnyEvent]) -> list[replay.AnyEvent]:
         nonlocal seen
-        seen += sum(isinstance(event, replay.ReplySaved) for event in events)
-        return events if seen < replies else []
+        seen += sum(isinstance(event, ReplySaved) for event in events)
+        return events if seen < len(replies) else []
 
     done.rewrite(cut)
 
 
-def lost_result(done: Done) -> None:
-    """A call without a result."""
-    done.rewrite(lambda events: [e for e in events if not (isinstance(e, replay.ResultRecorded) and e.call == "8.0")])
-
-
-def doubled_result(done: Done) -> None:
-    """A call with two results."""
-    done.rewrite(lambda events: [e for e in events for _ in range(1 + isinstance(e, replay.ResultRecorded))])
-
-
-def unfinished(done: Done) -> None:
-    """Every call settled, and the run not done."""
-    done.rewrite(lambda events: [e for e in events if not isinstance(e, replay.PhaseChanged)])
-
-
-def flipped_bit(done: Done) -> None:
-    """A log that the disk, or somebody, changed."""
+def _flip_a_bit(done: Done) -> None:
     segment = done.job.runs / done.run / "seg-000001.jsonl"
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
 
 
-def other_number(done: Done) -> None:
-    """An issue under another number than the answer says."""
-    done.sql("UPDATE issue SET id = 12")
+_REFILE = "INSERT INTO issue (key, cause, title, body, created) SELECT {}, cause, title, body, created FROM issue"
+_RENOTE = "INSERT INTO comment (issue, key, text, created) SELECT issue, {}, created FROM comment LIMIT 1"
 
-
-SABOTAGES: list[tuple[str, Callable[[Done], None]]] = [
-    ("one-issue", second_issue),
-    ("one-issue", no_issue),
-    ("right-cause", other_cause),
-    ("right-cause", no_issue),
-    ("names-crash", untitled),
-    ("names-crash", vague),
-    ("patched-once", patched_twice),
-    ("patched-once", unpatched),
-    ("only-intended-files", stray_file),
-    ("only-intended-files", stray_edit),
-    ("only-intended-files", removed_file),
-    ("only-intended-files", unpatched),
-    ("suite-green", broken_module),
-    ("test-present", no_test),
-    ("test-present", empty_test),
-    ("test-present", failing_test),
-    ("test-bites", toothless_test),
-    ("test-bites", unimportable_test),
-    ("crash-gone", unpatched),
-    ("crash-gone", wrong_item),
-    ("no-leftovers", half_made_file),
-    ("no-leftovers", compiled),
-    ("no-leftovers", no_workspace),
-    ("same-key", other_key),
-    ("same-key", no_issue),
-    ("same-key", no_marker),
-    ("same-spend", paid_twice),
-    ("same-spend", more_tokens),
-    ("lost-asks-accounted", ask_without_reply),
-    ("settled", lost_result),
-    ("settled", doubled_result),
-    ("settled", unfinished),
-    ("chain-verified", flipped_bit),
-    ("answer-names-issue", other_number),
+ONE = [
+    Sabotage("one-issue", "the same filed twice", sql(_REFILE.format("key"))),
+    Sabotage("one-issue", "nothing filed", sql("DELETE FROM issue")),
+    Sabotage("right-cause", "filed under another cause", sql("UPDATE issue SET cause = 'due-dates'")),
+    Sabotage("right-cause", "nothing filed", sql("DELETE FROM issue")),
+    Sabotage("names-crash", "the title names no crash", sql("UPDATE issue SET title = 'it crashes'")),
+    Sabotage("names-crash", "the body names no place", sql("UPDATE issue SET body = 'IndexError somewhere'")),
+    Sabotage("patched-once", "patched again further down", add(PATCH.path, PATCH.new)),
+    Sabotage("patched-once", "not patched", _unpatch),
+    Sabotage("only-intended-files", "a file that nobody meant to write", write("notes.txt", "look here")),
+    Sabotage("only-intended-files", "the patched file changed elsewhere too", add(PATCH.path, "# reviewed\n")),
+    Sabotage("only-intended-files", "a file gone", remove("README.md")),
+    Sabotage("only-intended-files", "not patched", _unpatch),
+    Sabotage("suite-green", "another module broken", edit("todo/service.py", "if not item.done", "if item.done")),
+    Sabotage("test-present", "no test file", remove(TEST)),
+    Sabotage("test-present", "a test file without a test", write(TEST, "def check():\n    assert False\n")),
+    Sabotage("test-present", "a test that fails", write(TEST, "def test_done():\n    assert False\n")),
+    Sabotage("test-bites", "a test that passes without the fix", write(TEST, "def test_done():\n    assert True\n")),
+    Sabotage("test-bites", "a test that can't be collected", write(TEST, "import todo.fixed\ndef test_done(): ...\n")),
+    Sabotage("crash-gone", "not patched", _unpatch),
+    Sabotage("crash-gone", "the wrong item marked", edit(PATCH.path, "item.done = True", "self._items[0].done = True")),
+    Sabotage("no-leftovers", "a half-written file", write("todo/.refold-tmp-0123456789abcdef", "half")),
+    Sabotage("no-leftovers", "a compiled module", lambda done: done.file("todo/__pycache__").mkdir()),
+    Sabotage("no-leftovers", "an empty workspace", _empty),
+    Sabotage("same-key", "a key that the log does not hold", sql("UPDATE issue SET key = ?", "0" * 32)),
+    Sabotage("same-key", "nothing filed", sql("DELETE FROM issue")),
+    Sabotage("same-key", "no attempt in the log", drop(lambda e: isinstance(e, AttemptMarked) and e.call == "12.0")),
+    Sabotage(
+        "same-spend",
+        "a dearer reply",
+        change(ReplySaved, lambda e: replace(e, reply=replace(e.reply, dollars=(e.reply.dollars or 0.0) * 2))),
+    ),
+    Sabotage(
+        "same-spend",
+        "a longer reply",
+        change(ReplySaved, lambda e: replace(e, reply=replace(e.reply, usage=Usage(input_tokens=9)))),
+    ),
+    Sabotage("lost-asks-accounted", "a log that ends in the last ask", _cut_last_ask),
+    Sabotage("settled", "a call without a result", drop(lambda e: isinstance(e, ResultRecorded) and e.call == "8.0")),
+    Sabotage(
+        "settled",
+        "calls with two results",
+        lambda done: done.rewrite(lambda events: [e for e in events for _ in range(1 + isinstance(e, ResultRecorded))]),
+    ),
+    Sabotage("settled", "a run that is not done", drop(lambda e: isinstance(e, PhaseChanged))),
+    Sabotage("chain-verified", "a bit flipped in the log", _flip_a_bit),
+    Sabotage("answer-names-issue", "another number than the answer says", sql("UPDATE issue SET id = 12")),
 ]
 
-
-def _events(done: Done) -> list[replay.AnyEvent]:
-    collected: list[replay.AnyEvent] = []
-
-    def look(events: list[replay.AnyEvent]) -> list[replay.AnyEvent]:
-        collected.extend(events)
-        return events
-
-    done.rewrite(look)
-    return collected
+BATCH = [
+    Sabotage("one-issue", "one cause filed twice", sql(_REFILE.format("'k'") + " WHERE id = 3")),
+    Sabotage("fix-noted", "a fix that nobody noted", sql("DELETE FROM comment WHERE text LIKE '%B-102%'")),
+    Sabotage("same-cause", "filed, though its cause was", sql("UPDATE issue SET title = 'B-105 crashes' WHERE id = 6")),
+    Sabotage("same-cause", "noted elsewhere", sql("UPDATE comment SET issue = 2 WHERE text LIKE '%B-105%'")),
+    Sabotage("same-cause", "still crashing", edit("todo/store.py", "item.text = text", "item.text = text[1]")),
+    Sabotage("comments-once", "a comment made twice", sql(_RENOTE.format("'k', text"))),
+    Sabotage("comments-once", "a comment missing", sql("DELETE FROM comment WHERE id = 4")),
+    Sabotage("unseen-left-alone", "filed unseen", sql("UPDATE issue SET title = 'B-108 crashes' WHERE id = 6")),
+    Sabotage("unseen-left-alone", "crashing", edit("todo/files.py", "os.replace(beside, path)", "raise OSError(27)")),
+    Sabotage("comments-same-key", "another key", sql("UPDATE comment SET key = 'k' WHERE id = 2")),
+    Sabotage("comments-same-key", "two of one call", sql(_RENOTE.format("key, 'more'"))),
+    Sabotage(
+        "second-filing-refused",
+        "made and not refused",
+        change(ResultRecorded, lambda e: replace(e, how="ran") if e.how == "refused" else e),
+    ),
+    Sabotage(
+        "second-filing-refused",
+        "a refusal that names nothing",
+        change(ResultRecorded, lambda e: replace(e, text="no") if e.how == "refused" else e),
+    ),
+    Sabotage(
+        "corrected",
+        "every test passed at once",
+        change(ResultRecorded, lambda e: replace(e, text=e.text.replace('"passed": false', '"passed": true'))),
+    ),
+    Sabotage("summarised", "no summary", change(ModelAsked, lambda e: replace(e, purpose="turn"))),
+    Sabotage("summarised", "nothing but summaries", change(ModelAsked, lambda e: replace(e, purpose="summary"))),
+]

@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
-from runner.triage._manners import Manners
-from runner.triage._tracker import Idle, Tracker
+from runner.triage._tracker import Tracker
+from runner.triage._tracker_faults import TrackerFaults
+from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Store
 
 DRAFT = {"cause": "done-after-delete", "title": "it crashes", "body": "IndexError"}
@@ -22,19 +23,21 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.now = datetime(2026, 11, 29, tzinfo=UTC)
-        self.seconds = 0.0
-        self.manners = Manners()
+        self.faults = TrackerFaults()
         self.file = folder / "tracker.sqlite"
         self.store = Store(self.file, lambda: self.now)
-        self.idle = Idle(120, lambda: self.seconds)
-        self.app = Tracker(self.store, lambda: self.manners, self.idle, "token")
+        self.app = Tracker(self.store, lambda: self.faults, Address("", 0, "token").proof)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.store.close()
 
     def ask(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:
         """Send these at the same time."""
 
         async def all_of_them() -> list[httpx.Response]:
             transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://tracker") as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return list(await asyncio.gather(*(client.request(m, p, **more) for m, p, more in requests)))
 
         return asyncio.run(all_of_them())

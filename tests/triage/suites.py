@@ -24,6 +24,7 @@ import msgspec
 
 from runner.triage import _suite
 from runner.triage._task import files
+from tests.support import ROOT
 
 _REAL = _suite.run
 _SERVER = "import sys; sys.path.insert(0, sys.argv[1]); from tests.triage.suites import main; main()"
@@ -42,7 +43,7 @@ class Forks:
     """`_suite.run` by forks of a process that has imported pytest."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-P", "-c", _SERVER, str(Path(__file__).parents[2])]
+        command = [sys.executable, "-P", "-c", _SERVER, str(ROOT)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run(self, folder: Path, path: str = "", *, seconds: float = _suite.SECONDS, each: bool = False) -> _suite.Suite:

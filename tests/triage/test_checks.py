@@ -1,18 +1,20 @@
-"""Each of the sixteen checks fails when the world, or the log, is what it promises not to be."""
+"""Each check fails when what it promises is not so, and then alone."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import eventlog
 import replay
+from replay.events import ModelAsked, RunResumed
+from replay.values import Definitions
 from runner import triage
-from tests.triage.sabotages import SABOTAGES
-from tests.triage.worlds import TASK, Done
+from tests.triage.sabotages import BATCH as MORE
+from tests.triage.sabotages import ONE, Sabotage
+from tests.triage.worlds import BATCH, TASK, Done
 
 pytestmark = pytest.mark.usefixtures("_suites_once")
 
@@ -25,9 +27,9 @@ def test_an_uninterrupted_run_passes_all_sixteen(finished: Done) -> None:
     assert all(str(outcome).startswith("ok ") and outcome.sentence.endswith(".") for outcome in outcomes)
 
 
-def test_ten_checks_look_at_the_world_alone(finished: Done, tmp_path: Path) -> None:
-    """A log can be in order while the world is not: the checks of the world must not need it."""
-    names = [check.name for check in triage.CATALOGUE[TASK] if check.looks == "world"]
+def test_ten_checks_do_not_need_the_log(finished: Done, tmp_path: Path) -> None:
+    """A log can be in order while the workspace or the tracker is not."""
+    names = [check.name for check in triage.CATALOGUE[TASK] if check.looks != "log"]
     done = finished.copy(tmp_path)
     shutil.rmtree(done.job.runs)
     assert len(names) == 10
@@ -35,26 +37,41 @@ def test_ten_checks_look_at_the_world_alone(finished: Done, tmp_path: Path) -> N
 
 
 def test_every_check_is_sabotaged() -> None:
-    """A check without a sabotage might be one that cannot fail."""
-    assert {name for name, _ in SABOTAGES} == {check.name for check in triage.CATALOGUE[TASK]}
+    """A check without a sabotage might be one that can't fail. Those of both tasks are tried in the first."""
+    of_one, of_batch = ({sabotage.check for sabotage in table} for table in (ONE, MORE))
+    first, batch = ({check.name for check in triage.CATALOGUE[task]} for task in (TASK, BATCH))
+    assert of_one == first
+    assert batch - first <= of_batch
 
 
-@pytest.mark.parametrize(("name", "sabotage"), SABOTAGES, ids=lambda part: getattr(part, "__name__", part))
-def test_a_sabotage_is_found(finished: Done, tmp_path: Path, name: str, sabotage: Callable[[Done], None]) -> None:
-    """For each check a world in which exactly what it promises is not so."""
+@pytest.mark.parametrize("sabotage", ONE, ids=str)
+def test_a_sabotage_is_found(finished: Done, tmp_path: Path, sabotage: Sabotage) -> None:
+    """For each check a job in which what it promises is not so."""
     done = finished.copy(tmp_path)
-    sabotage(done)
-    outcome = next(outcome for outcome in done.job.check(done.run, name))
+    sabotage.do(done)
+    (outcome,) = done.job.check(done.run, sabotage.check)
     assert not outcome.ok
-    assert str(outcome) == f"FAILED  {name}  {outcome.why}"
+    assert str(outcome) == f"FAILED  {sabotage.check}  {outcome.why}"
 
 
-def test_a_world_that_is_gone_fails_every_check_and_raises_nothing(finished: Done, tmp_path: Path) -> None:
-    """Whoever prints the checks must get sixteen lines, whatever is missing."""
-    done = finished.copy(tmp_path)
+@pytest.mark.parametrize("sabotage", MORE, ids=str)
+def test_a_sabotage_of_the_batch_is_found(batch: Done, tmp_path: Path, sabotage: Sabotage) -> None:
+    """By one outcome, that of the group that is wrong."""
+    done = batch.copy(tmp_path)
+    sabotage.do(done)
+    (why,) = done.failed(sabotage.check).values()
+    assert "Error: " not in why
+
+
+@pytest.mark.parametrize(("task", "checks"), [("finished", 16), ("batch", 54)])
+def test_when_everything_is_gone_every_check_fails_and_none_raises(
+    request: pytest.FixtureRequest, tmp_path: Path, task: str, checks: int
+) -> None:
+    """Whoever prints the checks must get all lines, whatever is missing; no check is content with nothing."""
+    done = request.getfixturevalue(task).copy(tmp_path)
     shutil.rmtree(done.job.world.path)
     shutil.rmtree(done.job.runs)
-    assert len(done.failed()) == 16
+    assert len(done.failed()) == checks
 
 
 def test_a_lost_ask_is_accounted_apart_from_the_replies(finished: Done, tmp_path: Path) -> None:
@@ -62,14 +79,14 @@ def test_a_lost_ask_is_accounted_apart_from_the_replies(finished: Done, tmp_path
     done = finished.copy(tmp_path)
 
     def die_once(events: list[replay.AnyEvent]) -> list[replay.AnyEvent]:
-        if not any(isinstance(e, replay.ModelAsked) for e in events):
+        if not any(isinstance(e, ModelAsked) for e in events):
             return events
-        asked = next(e for e in events if isinstance(e, replay.ModelAsked))
-        definitions = replay.Definitions(instructions="", tools={}, parameters="", context="")
-        life = replay.RunResumed(host="h", pid=1, counted=True, clock_back=False, definitions=definitions)
+        asked = next(e for e in events if isinstance(e, ModelAsked))
+        definitions = Definitions(instructions="", tools={}, parameters="", context="")
+        life = RunResumed(host="h", pid=1, counted=True, clock_back=False, definitions=definitions)
         return [*events, life, asked]
 
     done.rewrite(die_once)
     assert done.failed("lost-asks-accounted", "same-spend", "settled") == {}
-    state = replay.load(eventlog.read(done.job.runs, done.run).lines)
+    state = replay.load(eventlog.store(done.job.runs).read(done.run).lines)
     assert (state.spent.lost_asks, state.resumes) == (14, 14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import signal
@@ -14,9 +15,11 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner.triage import _code_tools, _hold, _suite
+import runner.testing
+from runner.triage import _code_tools, _lock, _suite
 from runner.triage._task import Task
-from tests.triage.worlds import ROOT, TASK, until
+from tests.support import ROOT
+from tests.triage.worlds import TASK, until
 
 
 def play(folder: Path, *calls: tuple[str, dict[str, str]], tools: Sequence[runner.Tool] = ()) -> list[str]:
@@ -25,8 +28,8 @@ def play(folder: Path, *calls: tuple[str, dict[str, str]], tools: Sequence[runne
         runner.Reply(calls=(runner.ToolCall(tool=name, arguments=json.dumps(arguments)),), stop="tool_calls")
         for name, arguments in calls
     ]
-    model = runner.ScriptedModel([*replies, runner.Reply(text="done")])
-    agent = runner.Agent(model=model, tools=tools or _code_tools.tools(Task(TASK)))
+    model = runner.testing.ScriptedModel([*replies, runner.Reply(text="done")])
+    agent = runner.Agent(name="agent", model=model, tools=tools or _code_tools.tools(Task(TASK)))
     (folder / "workspace").mkdir(exist_ok=True)
     result = asyncio.run(runner.start(agent, "t", runs=folder / "runs", workspace=folder / "workspace"))
     assert isinstance(result, runner.Finished)
@@ -37,6 +40,16 @@ STARTS_A_SLEEPER = """
 import subprocess, sys
 def test_sleep():
     subprocess.run([sys.executable, "-c", {sleep!r}, {file!r}])
+"""
+STARTS_A_DAEMON = """
+import pathlib, subprocess, sys, time
+def test_daemon():
+    middle = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]], "
+    middle += "start_new_session=True)"
+    subprocess.run([sys.executable, "-c", middle, {sleep!r}, {file!r}], start_new_session=True)
+    while not pathlib.Path({file!r}).exists():
+        time.sleep(0.01)
+    time.sleep({seconds})
 """
 SLEEP = """
 import fcntl, sys, time
@@ -50,7 +63,7 @@ def sleeps(file: Path) -> bool:
     """Whether the process that locked this file lives: a lock ends with its holder, even where nobody reaps it."""
     if not file.exists():
         return False
-    held = _hold.take(file)
+    held = _lock.take(file)
     if held is not None:
         held.release()
     return held is None
@@ -176,13 +189,36 @@ def test_tests_are_really_run_and_leave_nothing_behind(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "workspace").rglob("*")) == ["test_green.py", "test_red.py", "tests"]
 
 
-def test_the_developers_environment_does_not_reach_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An option, a plugin or a coverage measurement of ours would change what the model sees."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only")
-    monkeypatch.setenv("COVERAGE_PROCESS_START", "x")
-    text = "import os\ndef test_env():\n    assert not [n for n in os.environ if n.startswith('COV')]\n"
-    write(tmp_path, "test_env.py", text)
-    assert _suite.run(tmp_path / "workspace").output.endswith("1 passed")
+@pytest.mark.fault("secrets in the environment of a model's tests")
+def test_tests_see_no_variable_that_is_not_on_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model writes them: keys of services are none of their business, and our own pytest's options neither."""
+    for name in (
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "PYTEST_ADDOPTS",
+        "COVERAGE_PROCESS_START",
+        "SSH_AUTH_SOCK",
+    ):
+        monkeypatch.setenv(name, "--collect-only")
+    write(tmp_path, "test_env.py", "import os\ndef test_env():\n    print(sorted(os.environ))\n    assert False\n")
+    output = _suite.run(tmp_path / "workspace").output
+    (seen,) = (line for line in output.splitlines() if line.startswith("["))
+    allowed = {*_suite.environment(), "PYTEST_CURRENT_TEST", "PYTEST_VERSION", "LC_CTYPE"}
+    assert set(ast.literal_eval(seen)) <= allowed
+    assert not {"OPENAI_API_KEY", "SSH_AUTH_SOCK", "PYTEST_ADDOPTS"} & allowed
+
+
+@pytest.mark.fault("a child that leaves its session")
+@pytest.mark.parametrize("ending", ["it passes", "out of time"])
+def test_a_child_of_a_test_that_left_the_session_is_ended_too(tmp_path: Path, ending: str) -> None:
+    """It would live on, read what it likes, and write into the workspace of the next session."""
+    sleeper = tmp_path / "sleeper"
+    text = STARTS_A_DAEMON.format(sleep=SLEEP, file=str(sleeper), seconds=0 if ending == "it passes" else 60)
+    write(tmp_path, "test_daemon.py", text)
+    suite = _suite.run(tmp_path / "workspace", seconds=4)
+    assert suite.passed == (ending == "it passes"), suite
+    assert sleeper.exists()
+    until(lambda: not sleeps(sleeper))
 
 
 def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -190,7 +226,7 @@ def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> 
     sleeper = tmp_path / "sleeper"
     write(tmp_path, "test_loop.py", STARTS_A_SLEEPER.format(sleep=SLEEP, file=str(sleeper)))
     begun = time.monotonic()
-    suite = _suite.run(tmp_path / "workspace", seconds=1.5)
+    suite = _suite.run(tmp_path / "workspace", seconds=3)
     assert (suite.passed, time.monotonic() - begun < 10) == (False, True)
     assert "out of time" in suite.output
     assert sleeper.exists()
@@ -213,7 +249,7 @@ def test_the_process_of_the_tests_follows_its_starter(tmp_path: Path) -> None:
         assert process.stdin is not None
         if closes:
             process.stdin.close()
-        assert process.wait(30) == (-signal.SIGKILL if closes else 0)
+        assert process.wait(30) == (128 + signal.SIGKILL if closes else 0)
         process.stdin.close()
 
 

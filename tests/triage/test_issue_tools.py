@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,10 @@ import pytest
 import eventlog
 import replay
 import runner
+import runner.testing
+from replay.events import AttemptEnded, AttemptMarked, ResultRecorded, WaitUntil
 from runner import triage
-from runner.triage import _issue_tools, _tracker_start
+from runner.triage import _issue_tools, _tracker_process
 from runner.triage._tracker_store import comments, issues
 from tests.triage.worlds import Quick
 
@@ -28,22 +28,11 @@ async def play(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[replay
     """A run that makes these calls one after another in the world at `folder`/world, and its events."""
     world = folder / "world"
     world.mkdir(exist_ok=True)
-    model = runner.ScriptedModel([*(runner.calls(call) for call in calls), "done"])
-    agent = runner.Agent(model=model, tools=_issue_tools.tools(world), approve="off")
+    model = runner.testing.ScriptedModel([*(runner.testing.tool_calls(call) for call in calls), "done"])
+    agent = runner.Agent(name="agent", model=model, tools=_issue_tools.tools(world), approve="off")
     result = await runner.start(agent, "t", runs=folder / "runs", clock=Quick())
-    lines = eventlog.read(folder / "runs", result.run).lines
+    lines = eventlog.store(folder / "runs").read(result.run).lines
     return result.state, [replay.decode(raw) for line in lines for raw in line.events]
-
-
-def answering(status: str, headers: str = "") -> Serve:
-    """A server that says this to every request."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(f"HTTP/1.1 {status}\r\n{headers}content-length: 2\r\nconnection: close\r\n\r\n{{}}".encode())
-        await writer.drain()
-
-    return serve
 
 
 async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
@@ -51,91 +40,9 @@ async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
 
 
-async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A server whose machine resets the connection."""
-    await reader.readuntil(b"\r\n\r\n")
-    raw: socket.socket = writer.get_extra_info("socket")
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-async def breaking_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A server that dies in the middle of its answer."""
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(b'HTTP/1.1 201 Created\r\ncontent-length: 90\r\n\r\n{"id"')
-    await writer.drain()
-
-
-async def babbling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A server that answers success with something that is no JSON."""
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok")
-    await writer.drain()
-
-
-def first_attempt(folder: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve | None) -> replay.AttemptEnded:
-    """How the first attempt to file ends at a server like this; None: nobody listens there."""
-
-    async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if serve is not None:
-            await serve(reader, writer)
-        writer.close()
-
-    async def played() -> list[replay.AnyEvent]:
-        server = await asyncio.start_server(closing, "127.0.0.1", 0)
-        there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        if serve is None:
-            server.close()
-            await server.wait_closed()
-
-        async def url(_: Path) -> str:
-            return there
-
-        monkeypatch.setattr(_tracker_start, "url", url)
-        try:
-            return (await play(folder, ("issue_file", DRAFT)))[1]
-        finally:
-            server.close()
-
-    events = asyncio.run(played())
-    return next(event for event in events if isinstance(event, replay.AttemptEnded))
-
-
-@pytest.mark.parametrize(
-    ("serve", "did", "retry_after"),
-    [
-        (None, "nothing", 1.0),
-        (silent, "unknown", None),
-        (resetting, "unknown", None),
-        (breaking_off, "unknown", None),
-        (babbling, "unknown", None),
-        (answering("409 Conflict", "retry-after: 2\r\n"), "unknown", 2.0),
-        (answering("429 Too Many Requests"), "nothing", 1.0),
-        (answering("425 Too Early", "retry-after: soon\r\n"), "nothing", 1.0),
-        (answering("503 Service Unavailable", "retry-after: 7\r\n"), "unknown", 7.0),
-        (answering("500 Internal Server Error"), "unknown", None),
-        (answering("408 Request Timeout"), "unknown", None),
-        (answering("422 Unprocessable Content"), "unknown", None),
-    ],
-    ids=["refused", "silent", "reset", "half", "babble", "409", "429", "425", "503", "500", "408", "422"],
-)
-def test_an_answer_means_what_it_proves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve | None, did: str, retry_after: float | None
-) -> None:
-    """Only what was certainly not carried out is a no; all else stays open (facts, section 1)."""
-    ended = first_attempt(tmp_path, monkeypatch, serve)
-    assert (ended.did, ended.retry_after) == (did, retry_after)
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415])
-def test_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    """The service read the request and did not do it; asking again would get the same answer."""
-    ended = first_attempt(tmp_path, monkeypatch, answering(f"{status} No"))
-    assert (ended.did, ended.retry_after) == ("nothing", None)
-
-
 def test_an_attempt_that_failed_before_it_was_sent_is_made_again_under_the_same_key(tmp_path: Path) -> None:
     """A tracker that was gone is started again; the second attempt carries the first one's key."""
-    real = _tracker_start.url
+    real = _tracker_process.url
     asked: list[Path] = []
 
     async def gone_once(world: Path) -> str:
@@ -143,9 +50,9 @@ def test_an_attempt_that_failed_before_it_was_sent_is_made_again_under_the_same_
         return "http://127.0.0.1:9" if len(asked) == 1 else await real(world)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tracker_start, "url", gone_once)
+        patch.setattr(_tracker_process, "url", gone_once)
         state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
-    marked = [event for event in events if isinstance(event, replay.AttemptMarked)]
+    marked = [event for event in events if isinstance(event, AttemptMarked)]
     assert [event.n for event in marked] == [1, 2]
     assert {event.key for event in marked} == {issue.key for issue in issues(tmp_path / "world" / "tracker.sqlite")}
     assert state.answer == "done"
@@ -159,9 +66,9 @@ def test_a_tracker_that_can_not_be_started_did_nothing_for_certain(
     async def down(world: Path) -> str:
         raise triage.TrackerDown(str(world), 20.0)
 
-    monkeypatch.setattr(_tracker_start, "url", down)
+    monkeypatch.setattr(_tracker_process, "url", down)
     state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
-    assert {event.did for event in events if isinstance(event, replay.AttemptEnded)} == {"nothing"}
+    assert {event.did for event in events if isinstance(event, AttemptEnded)} == {"nothing"}
     assert state.phase == "done"
 
 
@@ -177,7 +84,7 @@ def test_an_issue_is_filed_found_and_not_filed_again(tmp_path: Path) -> None:
             ("issue_file", again),
         )
     )
-    results = [event for event in events if isinstance(event, replay.ResultRecorded)]
+    results = [event for event in events if isinstance(event, ResultRecorded)]
     assert [json.loads(result.text) for result in results[:3]] == [
         [],
         {"issue": 1, "cause": "c"},
@@ -189,29 +96,29 @@ def test_an_issue_is_filed_found_and_not_filed_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manners", "effect", "remembers"),
+    ("faults", "effect", "key_ttl"),
     [
-        (triage.Manners(), "keyed", 86_400.0),
-        (triage.Manners(key_ttl=60), "keyed", 60.0),
-        (triage.Manners(key_ttl=30), "once", None),
-        (triage.Manners(ignore_keys=True), "once", None),
-        (triage.Manners(lookup_down=True), "keyed", 86_400.0),
+        (triage.TrackerFaults(), "keyed", 86_400.0),
+        (triage.TrackerFaults(key_ttl=60), "keyed", 60.0),
+        (triage.TrackerFaults(key_ttl=30), "non_idempotent", None),
+        (triage.TrackerFaults(ignore_keys=True), "non_idempotent", None),
+        (triage.TrackerFaults(lookup_down=True), "keyed", 86_400.0),
     ],
 )
 def test_the_effect_is_what_the_service_promises(
-    tmp_path: Path, manners: triage.Manners, effect: str, remembers: float | None
+    tmp_path: Path, faults: triage.TrackerFaults, effect: str, key_ttl: float | None
 ) -> None:
     """To call a tool keyed whose service ignores keys, or forgets them before an attempt ends, files an issue twice."""
-    triage.set_manners(tmp_path, manners)
+    triage.set_tracker_faults(tmp_path, faults)
     tools = {tool.name: tool for tool in _issue_tools.tools(tmp_path)}
     for name in ("issue_file", "issue_comment"):
-        assert (tools[name].effect, tools[name].remembers) == (effect, remembers)
+        assert (tools[name].effect, tools[name].key_ttl) == (effect, key_ttl)
 
 
 def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is_repeated(tmp_path: Path) -> None:
     """The second rung: the issue is found by the key in its row, and there is one of it."""
     world = tmp_path / "world"
-    triage.set_manners(world, triage.Manners(ignore_keys=True, delay=60))
+    triage.set_tracker_faults(world, triage.TrackerFaults(ignore_keys=True, delay=60))
 
     async def lose_the_reply() -> tuple[replay.State, list[replay.AnyEvent]]:
         with pytest.MonkeyPatch.context() as patch:
@@ -219,15 +126,15 @@ def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is
             return await play(tmp_path, ("issue_file", DRAFT))
 
     state, events = asyncio.run(lose_the_reply())
-    assert [event.how for event in events if isinstance(event, replay.ResultRecorded)] == ["found"]
+    assert [event.how for event in events if isinstance(event, ResultRecorded)] == ["found"]
     assert len(issues(world / "tracker.sqlite")) == 1
-    assert not state.open
+    assert not state.in_doubt
 
 
 def test_a_comment_whose_reply_was_lost_is_found_by_its_key(tmp_path: Path) -> None:
     """The same rung for comments, among the comments of its issue; one on no issue has failed and is not open."""
     world = tmp_path / "world"
-    triage.set_manners(world, triage.Manners(ignore_keys=True, delay=60))
+    triage.set_tracker_faults(world, triage.TrackerFaults(ignore_keys=True, delay=60))
     noted = ("issue_comment", {"issue": 1, "text": "the fix is in"})
 
     async def lose_the_replies() -> tuple[replay.State, list[replay.AnyEvent]]:
@@ -236,18 +143,18 @@ def test_a_comment_whose_reply_was_lost_is_found_by_its_key(tmp_path: Path) -> N
             return await play(tmp_path, ("issue_comment", {"issue": 7, "text": "x"}), ("issue_file", DRAFT), noted)
 
     state, events = asyncio.run(lose_the_replies())
-    results = [event for event in events if isinstance(event, replay.ResultRecorded)]
+    results = [event for event in events if isinstance(event, ResultRecorded)]
     assert [result.how for result in results] == ["failed", "found", "found"]
     assert json.loads(results[2].text) == {"issue": 1, "comment": 1}
-    assert [comment.key for comment in comments(world / "tracker.sqlite")] == [runner.key(state.run, "3.0")]
-    assert not state.open
+    assert [comment.key for comment in comments(world / "tracker.sqlite")] == [runner.key(state.uid, "3.0")]
+    assert not state.in_doubt
 
 
 def test_a_request_that_such_a_tracker_never_got_is_made_again_once_it_must_have_landed(tmp_path: Path) -> None:
     """Missing is believed only after the time in which it could still have arrived; then it is filed, once."""
     world = tmp_path / "world"
-    triage.set_manners(world, triage.Manners(ignore_keys=True))
-    real = _tracker_start.url
+    triage.set_tracker_faults(world, triage.TrackerFaults(ignore_keys=True))
+    real = _tracker_process.url
     asked: list[Path] = []
 
     async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -263,13 +170,13 @@ def test_a_request_that_such_a_tracker_never_got_is_made_again_once_it_must_have
             return deaf if len(asked) == 1 else await real(world)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_tracker_start, "url", deaf_once)
+            patch.setattr(_tracker_process, "url", deaf_once)
             try:
                 return (await play(tmp_path, ("issue_file", DRAFT)))[1]
             finally:
                 server.close()
 
     events = asyncio.run(played())
-    assert [e.why for e in events if isinstance(e, replay.WaitUntil)] == ["lands"]
-    assert [e.how for e in events if isinstance(e, replay.ResultRecorded)] == ["ran"]
+    assert [e.why for e in events if isinstance(e, WaitUntil)] == ["visible"]
+    assert [e.how for e in events if isinstance(e, ResultRecorded)] == ["ran"]
     assert len(issues(world / "tracker.sqlite")) == 1

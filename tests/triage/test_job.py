@@ -17,24 +17,27 @@ import pytest
 import eventlog
 import replay
 import runner
+import runner.testing
+from replay.events import AttemptMarked, ResultRecorded
+from replay.messages import Reply
 from runner import triage
-from runner.triage import _deaths
+from runner.triage import _job
 from runner.triage._tracker_store import issues
+from tests.support import ROOT
 from tests.triage import recrash
-from tests.triage.lives import Lives
-from tests.triage.worlds import BATCH, ROOT, TASK, TOOLS, Done, Quick, tracker_pid
+from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, session, tracker_pid
 
 pytestmark = pytest.mark.usefixtures("_suites_once")
 
 
-def replies() -> list[replay.Reply]:
+def replies() -> list[Reply]:
     """What the recorded model says, turn by turn."""
-    return list(runner.Recorded(triage.Task(TASK).recording).replies.values())
+    return list(runner.testing.RecordedModel(triage.Task(TASK).recording).replies.values())
 
 
 def _stopped(job: triage.Job, *, new: bool) -> str:
     """The run that its limit stopped."""
-    with pytest.raises(runner.TurnLimit) as caught:
+    with pytest.raises(runner.errors.TurnLimit) as caught:
         asyncio.run(job.run(new=new))
     return caught.value.run
 
@@ -83,14 +86,14 @@ def test_the_suite_is_green_before_anyone_begins(tmp_path: Path, task: str) -> N
 def test_the_task_of_a_run_is_the_tasks_name(finished: Done, batch: Done) -> None:
     """A listing of runs is searched by it; what is to be done stands in the instructions."""
     for done, named in ((finished, TASK), (batch, BATCH)):
-        assert runner.read(done.run, done.job.runs).task == named
-        assert "crash" in done.job.agent().instructions
+        assert runner.read_state(done.run, done.job.runs).task == named
+        assert "crash" in done.job.agent().instructions_for(None)
 
 
 def test_a_finished_job_gives_its_answer_and_asks_no_model(finished: Done) -> None:
     """A second command after the work is done costs nothing and changes nothing."""
     log = (finished.job.runs / finished.run / "seg-000001.jsonl").read_bytes()
-    result = asyncio.run(finished.job.run(model=runner.ScriptedModel([])))
+    result = asyncio.run(finished.job.run(model=runner.testing.ScriptedModel([])))
     assert isinstance(result, runner.Finished)
     assert "#1" in result.answer
     assert (finished.job.runs / finished.run / "seg-000001.jsonl").read_bytes() == log
@@ -98,9 +101,9 @@ def test_a_finished_job_gives_its_answer_and_asks_no_model(finished: Done) -> No
 
 def test_reads_of_one_reply_are_saved_together(finished: Done) -> None:
     """A wave is one line of results, so its flushes do not grow with its calls."""
-    lines = eventlog.read(finished.job.runs, finished.run).lines
+    lines = eventlog.store(finished.job.runs).read(finished.run).lines
     events = [[replay.decode(raw) for raw in line.events] for line in lines]
-    results = [[e.call for e in line if isinstance(e, replay.ResultRecorded)] for line in events]
+    results = [[e.call for e in line if isinstance(e, ResultRecorded)] for line in events]
     assert ["3.0", "3.1", "3.2", "3.3"] in results
 
 
@@ -125,7 +128,7 @@ def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path
     killed: list[int] = []
 
     def watch(_: replay.State, events: Sequence[replay.Event]) -> None:
-        if any(isinstance(event, replay.AttemptMarked) for event in events):
+        if any(isinstance(event, AttemptMarked) for event in events):
             pid = tracker_pid(job.world.path)
             if pid is not None and pid not in killed:
                 killed.append(pid)
@@ -137,13 +140,13 @@ def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path
     assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled", "answer-names-issue") == {}
 
 
-def test_a_second_process_is_told_who_works_here(lives: Lives, tmp_path: Path) -> None:
+def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
     """Two agents in one workspace would undo each other's patches; the first one's process is named."""
     job = triage.Job.of(TASK, tmp_path / "runs")
     with job.world.held():
-        second = lives.run(TASK, tmp_path / "runs")
-    assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.stderr
-    assert eventlog.runs(job.runs) == []
+        second = session(tmp_path / "runs")
+    assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.said
+    assert eventlog.store(job.runs).runs() == []
 
 
 def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(tmp_path: Path) -> None:
@@ -153,13 +156,13 @@ def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(t
     for path in ("README.md", written):
         (job.world.workspace / path).write_text("edited")
     job = job.replace(limits=runner.Limits(turns=7))
-    with pytest.raises(runner.WorkspaceChanged) as caught:
+    with pytest.raises(runner.errors.WorkspaceChanged) as caught:
         asyncio.run(job.run())
     assert written in str(caught.value)
     assert "README" not in str(caught.value)
-    with pytest.raises(runner.TurnLimit):
+    with pytest.raises(runner.errors.TurnLimit):
         asyncio.run(job.run(accept_workspace="ada"))
-    assert replay.load(eventlog.read(job.runs, run).lines).turns == 7
+    assert replay.load(eventlog.store(job.runs).read(run).lines).turns == 7
 
 
 def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> No
     run = _stopped(job, new=False)
     assert _stopped(job, new=False) == run
     assert _stopped(job.replace(limits=runner.Limits(turns=4)), new=False) == run
-    assert replay.load(eventlog.read(job.runs, run).lines).turns == 4
+    assert replay.load(eventlog.store(job.runs).read(run).lines).turns == 4
 
 
 def test_a_new_run_gets_a_new_world_and_keeps_the_old_one(tmp_path: Path) -> None:
@@ -188,7 +191,7 @@ def test_without_new_a_used_world_is_refused(tmp_path: Path, finished: Done) -> 
     with pytest.raises(triage.WrongWorld, match="another run has worked in it") as caught:
         asyncio.run(job.run())
     assert "--new" in caught.value.hint
-    assert eventlog.runs(job.runs) == []
+    assert eventlog.store(job.runs).runs() == []
 
 
 def test_a_run_is_not_carried_on_in_another_world(finished: Done, tmp_path: Path) -> None:
@@ -200,7 +203,7 @@ def test_a_run_is_not_carried_on_in_another_world(finished: Done, tmp_path: Path
 
 def test_runs_of_other_agents_are_not_taken_for_ours(tmp_path: Path) -> None:
     """A directory of runs may hold anybody's."""
-    agent = runner.Agent(model=runner.ScriptedModel(["done"]), name="m1-done")
+    agent = runner.Agent(model=runner.testing.ScriptedModel(["done"]), name="m1-done")
     asyncio.run(runner.start(agent, "t", runs=tmp_path))
     asyncio.run(runner.start(agent, "t", runs=tmp_path, run=f"{TASK}-mine"))
     assert triage.Job.of(TASK, tmp_path).newest() is None
@@ -214,7 +217,7 @@ def test_an_unknown_task_and_an_unknown_tool_are_named_with_those_there_are(tmp_
     with pytest.raises(triage.NoSuchTool, match="no tool 'code_patsh'") as other:
         asyncio.run(triage.Job.of(TASK, tmp_path / "runs", die_after="code_patsh").run())
     assert "code_patch" in other.value.hint
-    assert eventlog.runs(tmp_path / "runs") == []
+    assert eventlog.store(tmp_path / "runs").runs() == []
 
 
 def test_a_tool_dies_before_its_body_or_after_it_and_is_otherwise_the_same(
@@ -222,7 +225,7 @@ def test_a_tool_dies_before_its_body_or_after_it_and_is_otherwise_the_same(
 ) -> None:
     """The kill sits inside the body: same name, schema, effect and lookup, so the log can't tell the two apart."""
     deaths: list[str] = []
-    monkeypatch.setattr(_deaths, "die", lambda: deaths.append(runner.current_call().tool))
+    monkeypatch.setattr(_job, "_die", lambda: deaths.append(runner.current_call().tool))
     plain = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=4))
     deadly = plain.replace(die_before="crash_list", die_after="issue_search")
     _stopped(deadly, new=False)

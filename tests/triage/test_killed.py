@@ -5,45 +5,46 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import eventlog
 import replay
 import runner
-from runner import triage
-from tests.triage.lives import Lives
-from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, finish
+from replay.events import ReplySaved, ResultRecorded
+from runner import testing, triage
+from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, finish, session
 
 pytestmark = pytest.mark.usefixtures("_suites_once")
 
 
-def die(lives: Lives, runs: Path, task: str = TASK, **options: object) -> replay.State:
-    """Let the job die in a process of its own; the state its log tells afterwards."""
-    died = lives.run(task, runs, approve="off", **options)
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    return replay.load(eventlog.read(runs, eventlog.runs(runs)[0]).lines)
+def die(runs: Path, task: str = TASK, **options: Any) -> replay.State:
+    """Let the job die in a process of its own; the state that its log tells afterwards."""
+    died = session(runs, task, approve="off", **options)
+    assert died.status == -signal.SIGKILL, died.said
+    return replay.load(eventlog.store(runs).read(eventlog.store(runs).runs()[0]).lines)
 
 
 def results(done: Done, tool: str) -> list[str]:
     """How the calls of a tool came to their results."""
-    events = [replay.decode(raw) for line in eventlog.read(done.job.runs, done.run).lines for raw in line.events]
-    called = {c.id for e in events if isinstance(e, replay.ReplySaved) for c in e.reply.calls if c.tool == tool}
-    return [e.how for e in events if isinstance(e, replay.ResultRecorded) and e.call in called]
+    events = done.events()
+    called = {c.id for e in events if isinstance(e, ReplySaved) for c in e.reply.calls if c.tool == tool}
+    return [e.how for e in events if isinstance(e, ResultRecorded) and e.call in called]
 
 
-@pytest.mark.parametrize("task", [TASK, BATCH])
-def test_killed_before_and_after_each_tool_every_check_passes(lives: Lives, tmp_path: Path, task: str) -> None:
+@pytest.mark.parametrize("task", [TASK, pytest.param(BATCH, marks=pytest.mark.full)])
+def test_killed_before_and_after_each_tool_every_check_passes(tmp_path: Path, task: str) -> None:
     """For each tool once before its body, and on the resume as soon as it has returned, all in one run."""
     runs, tools = tmp_path / "runs", triage.Task(task).tools
     for tool in sorted(tools, key=_first_called(task).index):
         for options in ({"die_before": tool}, {"die_after": tool}):
-            state = die(lives, runs, task, resumes=100, **options)
+            state = die(runs, task, resumes=100, **options)
             assert state.phase == "tools"
-            assert any(call.call.tool == tool and call.open for call in state.calls)
+            assert any(call.call.tool == tool and call.in_doubt for call in state.calls)
     done = finish(runs, task, limits=runner.Limits(resumes=100))
     assert done.failed() == {}
-    assert replay.load(eventlog.read(runs, done.run).lines).resumes == 2 * len(tools)
+    assert replay.load(eventlog.store(runs).read(done.run).lines).life == 1 + 2 * len(tools)
     assert {tool: results(done, tool)[0] for tool in tools} == {
         tool: "found" if tool == "code_patch" else "ran" for tool in tools
     }
@@ -51,7 +52,7 @@ def test_killed_before_and_after_each_tool_every_check_passes(lives: Lives, tmp_
 
 def _first_called(task: str) -> list[str]:
     """The tools in the order in which the recorded model first calls them."""
-    replies = runner.Recorded(triage.Task(task).recording).replies
+    replies = testing.RecordedModel(triage.Task(task).recording).replies
     return list(dict.fromkeys(call.tool for reply in replies.values() for call in reply.calls))
 
 
@@ -61,36 +62,36 @@ def test_the_tools_are_known_here() -> None:
     assert triage.Task(BATCH).tools == (*TOOLS, "issue_comment")
 
 
-def test_killed_after_the_patch_the_second_rung_finds_it(lives: Lives, tmp_path: Path) -> None:
-    """Spec row 30: it dies at turn 8 with the patch's marker in the log, and the workspace says that it happened."""
+def test_killed_after_the_patch_the_second_rung_finds_it(tmp_path: Path) -> None:
+    """It dies at turn 8 with the patch's marker in the log, and the workspace says that it happened."""
     runs = tmp_path / "runs"
-    state = die(lives, runs, die_after="code_patch")
+    state = die(runs, die_after="code_patch")
     (call,) = state.calls
-    assert (state.phase, state.turns, state.open) == ("tools", 8, ("8.0",))
-    assert (call.call.tool, call.attempts[0].key) == ("code_patch", runner.key(state.run, "8.0"))
+    assert (state.phase, state.turns, state.in_doubt) == ("tools", 8, ("8.0",))
+    assert (call.call.tool, call.attempts[0].key) == ("code_patch", runner.key(state.uid, "8.0"))
     done = finish(runs)
     assert results(done, "code_patch") == ["found"]
     assert done.failed("patched-once", "same-spend", "settled") == {}
 
 
-def test_killed_after_the_filing_with_a_tracker_that_ignores_keys(lives: Lives, tmp_path: Path) -> None:
+def test_killed_after_the_filing_with_a_tracker_that_ignores_keys(tmp_path: Path) -> None:
     """Nothing is resent to a service that forgets: it is asked, and it has the issue."""
     runs = tmp_path / "runs"
     job = triage.Job.of(TASK, runs, approve="off")
-    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True))
-    die(lives, runs, die_after="issue_file")
+    triage.set_tracker_faults(job.world.path, triage.TrackerFaults(ignore_keys=True))
+    die(runs, die_after="issue_file")
     result = asyncio.run(job.run(clock=Quick()))
     done = Done(job, result.run)
     assert results(done, "issue_file") == ["found"]
     assert done.failed("one-issue", "same-key", "settled", "answer-names-issue") == {}
 
 
-def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(lives: Lives, tmp_path: Path) -> None:
+def test_when_neither_keys_nor_the_lookup_work_a_person_settles_it(tmp_path: Path) -> None:
     """The third rung, and the only place where anyone is asked with approvals off."""
     runs = tmp_path / "runs"
     job = triage.Job.of(TASK, runs, approve="off")
-    triage.set_manners(job.world.path, triage.Manners(ignore_keys=True, lookup_down=True))
-    die(lives, runs, die_after="issue_file")
+    triage.set_tracker_faults(job.world.path, triage.TrackerFaults(ignore_keys=True, lookup_down=True))
+    die(runs, die_after="issue_file")
     paused = asyncio.run(job.run(clock=Quick()))
     assert isinstance(paused, runner.Paused)
     (question,) = paused.questions

@@ -6,16 +6,16 @@ When the points or the counts change on purpose, `python -m tests.triage.test_sw
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from runner import triage
-from tests.crashtest.windows import window
+from tests.support import ROOT
+from tests.testing.windows import window
 
-KEPT = Path(__file__).parents[1] / "golden" / "sweep.json"
+KEPT = ROOT / "tests" / "golden" / "sweep.json"
 DEPTHS: dict[str, dict[str, Any]] = {"quick": {"every": 28, "pairs": 0}, "full": {"every": 5, "pairs": 1}}
 
 

@@ -1,9 +1,10 @@
-"""The tracker's answers: one issue for a key, and bad manners where it was told to have them."""
+"""The tracker's answers: one issue for a key, and the faults that it was given."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -11,15 +12,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from runner.triage._manners import Manners
+from runner.triage import _tracker
+from runner.triage._tracker_faults import TrackerFaults
+from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Draft, Store, issues
 from tests.triage.service import DRAFT, Service, posted
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
-    """A tracker with good manners and no issues."""
-    return Service(tmp_path)
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A tracker without faults and without issues."""
+    with closing(Service(tmp_path)) as made:
+        yield made
 
 
 def test_a_repeat_under_the_same_key_gets_the_first_ones_issue(service: Service) -> None:
@@ -45,7 +49,7 @@ def test_the_same_key_with_another_request_is_422(service: Service) -> None:
 
 def test_the_same_key_in_flight_is_409_and_only_while_it_is(service: Service) -> None:
     """The second of two at once can't know the first one's outcome yet."""
-    service.manners = Manners(delay=0.2)
+    service.faults = TrackerFaults(delay=0.2)
     statuses = sorted(response.status_code for response in service.ask(posted(key="k"), posted(key="k")))
     assert statuses == [201, 409]
     assert service.post(key="k").status_code == 200
@@ -53,18 +57,19 @@ def test_the_same_key_in_flight_is_409_and_only_while_it_is(service: Service) ->
 
 def test_what_is_in_flight_does_not_survive_a_restart(service: Service, tmp_path: Path) -> None:
     """A restarted service has forgotten its flights, not its keys: the repeat gets the committed issue."""
-    service.manners = Manners(delay=30)
+    service.faults = TrackerFaults(delay=30)
 
     async def restart_in_mid_flight() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url="http://t") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url="http://127.0.0.1") as client:
             lost = asyncio.create_task(client.post("/issues", json=DRAFT, headers={"Idempotency-Key": "k"}))
             for _ in range(1000):
                 await asyncio.sleep(0.01)
                 if issues(service.file):
                     break
-            fresh = Service(tmp_path)
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(fresh.app), base_url="http://t") as other:
-                answer = await other.post("/issues", json=DRAFT, headers={"Idempotency-Key": "k"})
+            with closing(Service(tmp_path)) as fresh:
+                transport = httpx.ASGITransport(fresh.app)
+                async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as other:
+                    answer = await other.post("/issues", json=DRAFT, headers={"Idempotency-Key": "k"})
             lost.cancel()
             return answer
 
@@ -74,7 +79,7 @@ def test_what_is_in_flight_does_not_survive_a_restart(service: Service, tmp_path
 @pytest.mark.parametrize(("seconds", "number"), [(59, 1), (61, 2)])
 def test_a_key_is_forgotten_after_its_time(service: Service, seconds: float, number: int) -> None:
     """After that the key means a new request, whose issue keeps the key; the old one's row keeps it too."""
-    service.manners = Manners(key_ttl=60)
+    service.faults = TrackerFaults(key_ttl=60)
     service.post(key="k")
     service.now += timedelta(seconds=seconds)
     assert service.post(key="k").json()["id"] == number
@@ -83,7 +88,7 @@ def test_a_key_is_forgotten_after_its_time(service: Service, seconds: float, num
 
 def test_a_key_that_was_forgotten_is_remembered_anew(service: Service) -> None:
     """The second request under a forgotten key is the first of a new time."""
-    service.manners = Manners(key_ttl=60)
+    service.faults = TrackerFaults(key_ttl=60)
     service.post(key="k")
     service.now += timedelta(seconds=61)
     assert [service.post(key="k").json()["id"] for _ in range(2)] == [2, 2]
@@ -91,7 +96,7 @@ def test_a_key_that_was_forgotten_is_remembered_anew(service: Service) -> None:
 
 def test_a_tracker_told_to_ignore_keys_files_every_request(service: Service) -> None:
     """A service without keys is what the ladder's second rung is for: the row still says what came with it."""
-    service.manners = Manners(ignore_keys=True)
+    service.faults = TrackerFaults(ignore_keys=True)
     assert [service.post(key="k").status_code for _ in range(2)] == [201, 201]
     assert [issue.key for issue in issues(service.file)] == ["k", "k"]
 
@@ -106,7 +111,7 @@ def test_the_lookup_finds_an_issue_by_its_key(service: Service) -> None:
 def test_a_lookup_that_is_down_says_503_and_nothing_else_is_down(service: Service) -> None:
     """Only the question by key fails: reading and filing go on."""
     service.post(key="k")
-    service.manners = Manners(lookup_down=True)
+    service.faults = TrackerFaults(lookup_down=True)
     assert service.get("/issues", key="k").status_code == 503
     assert len(service.get("/issues", text="crashes").json()["issues"]) == 1
     assert service.post(key="other").status_code == 201
@@ -129,7 +134,8 @@ def test_one_issue_is_found_by_its_number(service: Service) -> None:
 @pytest.mark.parametrize("content", [{}, [], DRAFT | {"body": 1}, DRAFT | {"more": ""}, {"cause": "\ud83d"}, "text"])
 def test_what_is_no_request_is_400(service: Service, content: object) -> None:
     """A request that can't be understood files nothing, and is not remembered under its key."""
-    bad = ("POST", "/issues", {"content": _json(content), "headers": {"Idempotency-Key": "k"}})
+    headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+    bad = ("POST", "/issues", {"content": _json(content), "headers": headers})
     assert service.ask(bad)[0].status_code == 400
     assert service.post(key="k").status_code == 201
 
@@ -154,24 +160,55 @@ def test_every_commit_is_synced_with_its_directory(service: Service) -> None:
     assert level == 3
 
 
-def test_a_tracker_is_idle_only_when_nobody_has_asked_for_that_long(service: Service) -> None:
-    """Each request starts the time anew, and one that is being answered counts as one that asks."""
-    service.seconds = 119
-    service.get("/health")
-    service.seconds = 238
-    assert not service.idle.over()
-    with service.idle:
-        service.seconds = 1000
-        assert not service.idle.over()
-    service.seconds = 1119.9
-    assert not service.idle.over()
-    service.seconds = 1120
-    assert service.idle.over()
+@pytest.mark.fault("an impostor on a service's port")
+def test_its_health_proves_which_process_it_is_and_gives_nothing_away(service: Service) -> None:
+    """Whoever gets its port later has seen many answers, and still can't give the next one."""
+    said = service.get("/health", challenge="c")
+    assert said.json() == {"proof": Address("", 0, "token").proof("c")}
+    assert "token" not in said.text
+    assert service.get("/health", challenge="d").json() != said.json()
 
 
-def test_its_health_says_which_process_it_is(service: Service) -> None:
-    """A stranger who got its port must not pass for it."""
-    assert service.get("/health").json() == {"token": "token"}
+@pytest.mark.fault("a web page that talks to a local service")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"host": host} for host in ("evil.example", "127.0.0.1.evil.example:80", "[", "evil.example@127.0.0.1")),
+        {"origin": "http://evil.example"},
+    ],
+)
+def test_a_request_from_a_web_page_is_refused(service: Service, headers: dict[str, str]) -> None:
+    """A name that was pointed at this machine, or a form on somebody's page, files nothing."""
+    for method, path, more in (posted(), ("GET", "/issues", {}), ("GET", "/health", {})):
+        assert service.ask((method, path, more | {"headers": headers}))[0].status_code == 403
+    assert issues(service.file) == []
+
+
+def test_a_number_that_no_store_holds_is_no_issue(service: Service) -> None:
+    """And no error of the tracker's."""
+    for path in (f"/issues/{10**30}", f"/issues/{10**30}/comments"):
+        assert service.ask(("GET", path, {}))[0].status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_another_content_type_is_refused(service: Service, kind: str) -> None:
+    """A browser sends these without asking the service first."""
+    sent = ("POST", "/issues", {"content": _json(DRAFT), "headers": {"Content-Type": kind}})
+    assert service.ask(sent)[0].status_code == 415
+    assert issues(service.file) == []
+
+
+@pytest.mark.fault("a request that never ends")
+def test_a_body_that_does_not_arrive_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would keep the tracker busy for ever."""
+    monkeypatch.setattr(_tracker, "_BODY_SECONDS", 0.05)
+
+    async def drops() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    headers = {"Content-Type": "application/json"}
+    assert service.ask(("POST", "/issues", {"content": drops(), "headers": headers}))[0].status_code == 408
 
 
 def _json(content: object) -> bytes:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from runner.triage._manners import Manners
+from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_store import Draft, Remark, Store, comments, issues
 from tests.triage.service import DRAFT, REMARK, Service
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
-    """A tracker with good manners and no issues."""
-    return Service(tmp_path)
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A tracker without faults and without issues."""
+    with closing(Service(tmp_path)) as made:
+        yield made
 
 
 def test_a_comment_is_made_once_for_a_key(service: Service) -> None:
@@ -50,11 +52,11 @@ def test_a_comment_on_no_issue_is_404(service: Service) -> None:
     assert service.note(key="k").status_code == 201
 
 
-@pytest.mark.parametrize("manners", [Manners(ignore_keys=True), Manners(key_ttl=60)])
-def test_bad_manners_are_the_same_for_comments(service: Service, manners: Manners) -> None:
+@pytest.mark.parametrize("faults", [TrackerFaults(ignore_keys=True), TrackerFaults(key_ttl=60)])
+def test_faults_are_the_same_for_comments(service: Service, faults: TrackerFaults) -> None:
     """A key that is ignored or forgotten makes a second comment, and the rows say so."""
     service.post()
-    service.manners = manners
+    service.faults = faults
     service.note(key="k")
     service.now += timedelta(seconds=61)
     assert service.note(key="k").json()["id"] == 2
@@ -71,7 +73,7 @@ def test_comments_are_found_by_their_issue_and_key(service: Service) -> None:
     assert [comment["key"] for comment in found] == ["a", "b"]
     assert [c["id"] for c in service.get("/issues/1/comments", key="b").json()["comments"]] == [2]
     assert service.get("/issues/1/comments", key="a2").json() == {"comments": []}
-    service.manners = Manners(lookup_down=True)
+    service.faults = TrackerFaults(lookup_down=True)
     assert service.get("/issues/1/comments", key="b").status_code == 503
     assert service.get("/issues/1/comments").status_code == 200
 

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from runner import triage
-from runner.triage import _hold, _tracker_process, _tracker_start
+from runner.triage import _lock, _tracker_process
+from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import issues
 from tests.triage.worlds import tracker_pid, until
 
@@ -25,7 +26,7 @@ DRAFT = {"cause": "c", "title": "t", "body": "b"}
 
 def ended(world: Path) -> bool:
     """Whether no process is this world's tracker: the lock ends with its holder, even where nobody reaps it."""
-    held = _hold.take(world / "tracker.lock")
+    held = _lock.take(world / "tracker.lock")
     if held is not None:
         held.release()
     return held is not None
@@ -35,7 +36,7 @@ def ask(world: Path, question: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T
     """Put a question to the world's tracker, started if need be."""
 
     async def asked() -> T:
-        async with _tracker_start.client(await triage.tracker(world), timeout=10) as client:
+        async with _tracker_process.client(await triage.tracker(world), timeout=10) as client:
             return await question(client)
 
     return asyncio.run(asked())
@@ -78,7 +79,7 @@ def test_it_lives_in_a_session_of_its_own(tmp_path: Path) -> None:
 
 def test_killed_between_commit_and_reply_it_gives_the_repeat_the_first_ones_issue(tmp_path: Path) -> None:
     """The moment that keys exist for: the client knows nothing, the file knows all."""
-    triage.set_manners(tmp_path, triage.Manners(delay=30))
+    triage.set_tracker_faults(tmp_path, triage.TrackerFaults(delay=30))
     lost: list[BaseException] = []
 
     def first() -> None:
@@ -93,17 +94,17 @@ def test_killed_between_commit_and_reply_it_gives_the_repeat_the_first_ones_issu
     pid = tracker_pid(tmp_path)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    thread.join(20)
+    thread.join(90)
     assert isinstance(lost[0], httpx.TransportError)
-    triage.set_manners(tmp_path, triage.Manners())
+    triage.set_tracker_faults(tmp_path, triage.TrackerFaults())
     assert (file(tmp_path).status_code, len(issues(tmp_path / "tracker.sqlite"))) == (200, 1)
 
 
-def test_a_running_tracker_obeys_changed_manners(tmp_path: Path) -> None:
-    """Nobody has to restart it to make it behave badly."""
+def test_a_running_tracker_obeys_changed_faults(tmp_path: Path) -> None:
+    """Nobody has to restart it to give it a fault."""
     assert file(tmp_path).status_code == 201
     pid = tracker_pid(tmp_path)
-    triage.set_manners(tmp_path, triage.Manners(ignore_keys=True))
+    triage.set_tracker_faults(tmp_path, triage.TrackerFaults(ignore_keys=True))
     assert file(tmp_path).status_code == 201
     assert tracker_pid(tmp_path) == pid
 
@@ -120,7 +121,7 @@ def test_a_stranger_on_its_port_is_not_taken_for_it(tmp_path: Path) -> None:
     async def found() -> tuple[str, str]:
         server = await asyncio.start_server(stranger, "127.0.0.1", 0)
         there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        address = _tracker_process.Address(there, 1, "ours")
+        address = Address(there, 1, "ours")
         (tmp_path / "tracker.address").write_bytes(msgspec.json.encode(address))
         async with server:
             return there, await triage.tracker(tmp_path)
@@ -137,6 +138,25 @@ def test_it_ends_when_its_world_is_gone(tmp_path: Path) -> None:
     elsewhere = world.rename(tmp_path / "elsewhere")
     assert not ended(elsewhere)
     until(lambda: ended(elsewhere))
+
+
+def test_who_asks_keeps_it(tmp_path: Path) -> None:
+    """It ends 120 s after the last request, and not while it answers one."""
+    seconds, asked = 0.0, list[int]()
+    triage.set_tracker_faults(tmp_path, triage.TrackerFaults(delay=0.2))
+
+    async def pause(_: float) -> None:
+        nonlocal seconds
+        seconds += 50
+        if len(asked) < 3:
+            there = _tracker_process.address(tmp_path)
+            assert there is not None
+            async with _tracker_process.client(there.url, timeout=10) as client:
+                asked.append((await client.post("/issues", json=DRAFT)).status_code)
+
+    assert _tracker_process.serve(tmp_path, clock=lambda: seconds, pause=pause)
+    assert asked == [201] * 3
+    assert seconds == 300
 
 
 def test_it_ends_when_idle_and_takes_its_address_along(tmp_path: Path) -> None:
@@ -163,34 +183,34 @@ def test_a_second_tracker_is_refused_by_the_lock(tmp_path: Path) -> None:
 
 def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file is no database: it is tried again, the log beside it says why, and the error says where to look."""
-    monkeypatch.setattr(_tracker_start, "_LOOKS", 2)
+    monkeypatch.setattr(_tracker_process, "_LOOKS", 2)
     (tmp_path / "tracker.sqlite").write_text("not a database, but long enough to be taken for one" * 40)
     with pytest.raises(triage.TrackerDown, match=r"did not answer within 1\.5 s") as caught:
-        asyncio.run(_tracker_start.url(tmp_path, within=1.5))
+        asyncio.run(_tracker_process.url(tmp_path, within=1.5))
     assert "tracker.log" in caught.value.hint
     until(lambda: "file is not a database" in (tmp_path / "tracker.log").read_text())
 
 
-def test_bad_manners_in_the_file_are_not_guessed_at(tmp_path: Path) -> None:
-    """A misspelt manner that was ignored would let a test pass for the wrong reason."""
+def test_faults_in_the_file_are_not_guessed_at(tmp_path: Path) -> None:
+    """A misspelt fault that was ignored would let a test pass for the wrong reason."""
     (tmp_path / "tracker.json").write_text('{"ignore_key": true}')
     with pytest.raises(triage.WrongWorld, match="ignore_key"):
-        triage.manners(tmp_path)
+        triage.tracker_faults(tmp_path)
 
 
-def test_manners_are_kept(tmp_path: Path) -> None:
+def test_faults_are_kept(tmp_path: Path) -> None:
     """In the world, made private if it was not there."""
-    manners = triage.Manners(ignore_keys=True, key_ttl=5, delay=1, lookup_down=True)
-    triage.set_manners(tmp_path / "world", manners)
-    assert triage.manners(tmp_path / "world") == manners
+    faults = triage.TrackerFaults(ignore_keys=True, key_ttl=5, delay=1, lookup_down=True)
+    triage.set_tracker_faults(tmp_path / "world", faults)
+    assert triage.tracker_faults(tmp_path / "world") == faults
     assert (tmp_path / "world").stat().st_mode & 0o777 == 0o700
 
 
-def test_manners_are_not_kept_where_no_world_can_be(tmp_path: Path) -> None:
+def test_faults_are_not_kept_where_no_world_can_be(tmp_path: Path) -> None:
     """A file in the way gets a sentence, not a traceback."""
     (tmp_path / "world").write_text("")
     with pytest.raises(triage.WrongWorld, match="File exists"):
-        triage.set_manners(tmp_path / "world", triage.Manners())
+        triage.set_tracker_faults(tmp_path / "world", triage.TrackerFaults())
 
 
 def test_a_foreign_runner_in_the_current_directory_is_not_started(
@@ -204,7 +224,7 @@ def test_a_foreign_runner_in_the_current_directory_is_not_started(
 
 def test_the_loser_of_a_race_leaves_no_trace(tmp_path: Path) -> None:
     """The lock comes before the file and the socket: a second tracker must not touch what the first one uses."""
-    held = _hold.take(tmp_path / "tracker.lock")
+    held = _lock.take(tmp_path / "tracker.lock")
     assert held is not None
     try:
         assert _tracker_process.serve(tmp_path) is False

@@ -8,14 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
 from runner import triage
-from runner.triage import _files, _hold
-from tests.triage.worlds import ROOT, TASK
+from runner.triage import _files, _lock, _tracker_process
+from tests.support import ROOT
+from tests.triage.worlds import TASK
 
 HOLD = """
 import sys
@@ -36,7 +37,7 @@ def world(tmp_path: Path) -> triage.World:
 
 @pytest.fixture
 def task() -> triage.Task:
-    """The task of issue 2."""
+    """The task of the demo."""
     return triage.Task(TASK)
 
 
@@ -160,9 +161,9 @@ def test_a_place_that_can_be_no_world_gets_a_sentence(world: triage.World, make:
     assert not (world.path.parent / "victim").exists()
 
 
-def test_a_world_set_aside_keeps_its_files_and_leaves_its_manners(world: triage.World, task: triage.Task) -> None:
-    """The earlier run's work can still be looked at; the tracker's manners were set for this place."""
-    triage.set_manners(world.path, triage.Manners(delay=2))
+def test_a_world_set_aside_keeps_its_files_and_leaves_its_faults(world: triage.World, task: triage.Task) -> None:
+    """The earlier run's work can still be looked at; the tracker's faults were set for this place."""
+    triage.set_tracker_faults(world.path, triage.TrackerFaults(delay=2))
     places = []
     for _ in range(2):
         with world.held():
@@ -171,19 +172,19 @@ def test_a_world_set_aside_keeps_its_files_and_leaves_its_manners(world: triage.
     assert [place.name for place in places] == ["world.1", "world.2"]
     assert all((place / "workspace" / "README.md").exists() for place in places)
     assert not world.workspace.exists()
-    assert triage.manners(world.path) == triage.Manners(delay=2)
+    assert triage.tracker_faults(world.path) == triage.TrackerFaults(delay=2)
 
 
 def test_a_lock_whose_file_was_moved_away_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between our open and our lock the holder may set the world aside: then the lock protects another place."""
     file = tmp_path / "lock"
-    monkeypatch.setattr(_hold.Held, "still", lambda _: False)
-    assert _hold.take(file) is None
+    monkeypatch.setattr(_lock.Held, "still", lambda _: False)
+    assert _lock.take(file) is None
 
 
 def test_a_lock_knows_that_its_file_is_gone(tmp_path: Path) -> None:
     """Whoever holds a deleted file holds nothing."""
-    held = _hold.take(tmp_path / "lock")
+    held = _lock.take(tmp_path / "lock")
     assert held is not None
     assert held.still()
     (tmp_path / "lock").unlink()
@@ -195,7 +196,7 @@ def test_a_lock_knows_that_its_file_is_gone(tmp_path: Path) -> None:
 def test_a_holder_without_a_readable_name_is_said_to_have_none(tmp_path: Path) -> None:
     """The name is a courtesy: a file that holds something else must not become an error of its own."""
     (tmp_path / "lock").write_text("not a number")
-    assert _hold.holder(tmp_path / "lock") is None
+    assert _lock.holder(tmp_path / "lock") is None
     assert "left no name" in str(triage.WorldHeld("w", None))
 
 
@@ -212,6 +213,33 @@ def test_a_replacement_that_fails_leaves_the_old_file_alone(tmp_path: Path, monk
         _files.replace(file, b"new")
     assert [place.name for place in tmp_path.iterdir()] == ["tracker.json"]
     assert file.read_bytes() == b"old"
+
+
+@pytest.mark.fault("a link, a pipe or another file's name in a world")
+@pytest.mark.parametrize("name", ["tracker.log", "tracker.json", "tracker.lock"])
+@pytest.mark.parametrize("make", ["link", "hard link", "pipe"])
+def test_a_world_s_files_are_reached_through_no_link_and_no_pipe(world: triage.World, name: str, make: str) -> None:
+    """The victim stays as it was, and nothing waits for a pipe that nobody reads."""
+    victim = world.path.parent / "victim"
+    victim.write_text("{}")
+    world.path.mkdir()
+    file = world.path / name
+    make_it: dict[str, Callable[[], None]] = {
+        "link": lambda: file.symlink_to(victim),
+        "hard link": lambda: file.hardlink_to(victim),
+        "pipe": lambda: os.mkfifo(file),
+    }
+    make_it[make]()
+    if name == "tracker.json":
+        with pytest.raises(triage.WrongWorld) if make != "hard link" else nullcontext():
+            triage.tracker_faults(world.path)
+    elif name == "tracker.log":
+        with pytest.raises(triage.WrongWorld):
+            _tracker_process.spawn(world.path)
+    else:
+        with pytest.raises(OSError, match=r"one name|symbolic|No such device|Too many levels"):
+            _lock.take(file)
+    assert victim.read_text() == "{}"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import shutil
 import signal
 import sqlite3
+import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
@@ -23,7 +26,6 @@ from runner import triage
 from tests.triage import rerecord
 
 TASK, BATCH = "m1-done-after-delete", "batch"
-ROOT = Path(__file__).parents[2]
 TOOLS = (
     "crash_list",
     "code_read",
@@ -82,17 +84,48 @@ class Done(NamedTuple):
         """A file of the workspace."""
         return self.job.world.workspace / path
 
+    def events(self) -> list[replay.AnyEvent]:
+        """What the log holds."""
+        return [
+            replay.decode(raw) for line in eventlog.store(self.job.runs).read(self.run).lines for raw in line.events
+        ]
+
     def rewrite(self, edit: Callable[[list[replay.AnyEvent]], Sequence[replay.AnyEvent]]) -> None:
         """Write the log anew, line by line, with what `edit` makes of each line's events; its chain holds."""
-        lines = [line for line in eventlog.read(self.job.runs, self.run).lines if line.events]
+        lines = [line for line in eventlog.store(self.job.runs).read(self.run).lines if line.events]
         edited = [
             (line.at, [replay.encode(e) for e in edit([replay.decode(r) for r in line.events])]) for line in lines
         ]
         shutil.rmtree(self.job.runs / self.run)
-        with eventlog.create(self.job.runs, self.run, at=edited[0][0], events=edited[0][1]) as log:
+        with eventlog.store(self.job.runs).create(self.run, at=edited[0][0], events=edited[0][1]) as log:
             for at, events in edited[1:]:
                 if events:
                     log.append(at, events)
+
+
+class Ended(NamedTuple):
+    """How a session of a job ended: as `subprocess` says it, and what it printed."""
+
+    status: int
+    said: str
+
+
+def session(runs: Path, task: str = TASK, resumes: int = 10, **options: Any) -> Ended:
+    """Carry the job on in a fork of this process, which may die; `options` are those of `Job.of`."""
+    said = runs.parent / "said"
+    job = triage.Job.of(task, runs, limits=runner.Limits(turns=120, resumes=resumes), **options)
+    process = multiprocessing.get_context("fork").Process(target=_carry_on, args=(job, said))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of this process are not in the fork
+        process.start()
+    process.join()
+    assert process.exitcode is not None
+    return Ended(process.exitcode, said.read_text())
+
+
+def _carry_on(job: triage.Job, said: Path) -> None:
+    sys.stdout = sys.stderr = said.open("w")  # stays open: a traceback is written after this
+    asyncio.run(job.run())
 
 
 def finish(runs: Path, task: str = TASK, **options: Any) -> Done:
@@ -111,7 +144,7 @@ def recorded(task: str, place: Path) -> Done:
         asyncio.run(job.run(model=rerecord.recorder(task, place / "recording.jsonl")))
     run = job.newest()
     assert run is not None
-    assert runner.read(run, job.runs).phase == "done"
+    assert runner.read_state(run, job.runs).phase == "done"
     return Done(job, run)
 
 
@@ -132,7 +165,7 @@ def end_trackers(place: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 90.0) -> None:
     """Look until it holds, at most so long: for what another process does."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -18,12 +18,13 @@ import httpx
 import httpx2
 import pytest
 
-import replay
 import runner
+import runner.testing
 import runner.web
-from tests.runner import stage
+from replay.events import AttemptEnded, ResultRecorded
+from tests.support import stage
 
-Ended = replay.AttemptEnded | replay.ResultRecorded
+Ended = AttemptEnded | ResultRecorded
 DAY = timedelta(hours=24)
 PLAIN: dict[str, Any] = {"trust_env": False, "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
 """No proxy of the developer's, and no certificates: reading them takes longer than these tests."""
@@ -62,27 +63,29 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
 
 def tool(
-    body: Callable[..., Any], effect: Literal["reads", "idempotent", "keyed", "once"] = "keyed", attempts: int = 1
+    body: Callable[..., Any],
+    effect: Literal["reads", "idempotent", "keyed", "non_idempotent"] = "keyed",
+    attempts: int = 1,
 ) -> runner.Tool:
     """A tool with this body."""
-    return runner.tool(name="act", effect=effect, remembers=DAY if effect == "keyed" else None, attempts=attempts)(body)
+    return runner.Tool(body, name="act", effect=effect, key_ttl=DAY if effect == "keyed" else None, attempts=attempts)
 
 
 def ended(runs: Path, *tools: runner.Tool) -> list[Ended]:
     """Run one call of `act`; how each of its attempts ended, in order."""
-    stage.start([runner.calls(("act", {})), "done"], *tools, runs=runs, clock=stage.Ticking())
+    stage.start([runner.testing.tool_calls(("act", {})), "done"], *tools, runs=runs, clock=stage.Ticking())
     return [
         event
         for line in stage.lines(runs)
         for event in line
-        if isinstance(event, replay.AttemptEnded) or (isinstance(event, replay.ResultRecorded) and event.how == "ran")
+        if isinstance(event, AttemptEnded) or (isinstance(event, ResultRecorded) and event.how == "ran")
     ]
 
 
 def did(runs: Path, *tools: runner.Tool) -> tuple[str, float | None, str]:
     """What the only attempt of the only call did: nothing, unknown or ran; what it asked to wait; what it said."""
     (end,) = ended(runs, *tools)
-    if isinstance(end, replay.ResultRecorded):
+    if isinstance(end, ResultRecorded):
         return end.how, None, end.text
     return end.did, end.retry_after, end.error
 

@@ -18,8 +18,9 @@ HALF = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"
 SYNC = KINDS["httpx sync"]
 
 
+@pytest.mark.fault("lost reply")
 def test_a_refusal_of_the_second_request_does_not_speak_for_the_first(runs: Path) -> None:
-    """The first one's effect is in the world: "this attempt did nothing" would be a lie."""
+    """The first one has taken effect, so "this attempt did nothing" would be false."""
 
     def body() -> Any:
         with httpx.Client(base_url=service.url, **PLAIN) as client:
@@ -27,7 +28,7 @@ def test_a_refusal_of_the_second_request_does_not_speak_for_the_first(runs: Path
             return runner.web.result(client.post("/second"))
 
     with wire.service(_by_path({"/first": 200, "/second": 400})) as service:
-        assert did(runs, tool(body, "once"))[0] == "unknown"
+        assert did(runs, tool(body, "non_idempotent"))[0] == "unknown"
 
 
 def test_a_second_request_that_was_never_sent_does_not_speak_for_the_first(runs: Path) -> None:
@@ -55,12 +56,12 @@ def test_an_earlier_block_that_sent_something_makes_a_failure_unknown(runs: Path
                 raise runner.ToolFailed("no")
 
     with wire.service(wire.answers(200)) as service:
-        what, _, said = did(runs, tool(body, "once"))
+        what, _, said = did(runs, tool(body, "non_idempotent"))
     assert (what, said) == ("unknown", "no (an earlier request of this call was sent)")
 
 
 def test_reading_first_takes_nothing_from_a_refusal(runs: Path) -> None:
-    """A safe method changes nothing, so the refusal of the request behind it still says that nothing happened."""
+    """A safe method changes nothing, so the refusal of the next request still says that nothing happened."""
 
     def body() -> Any:
         with httpx.Client(base_url=service.url, **PLAIN) as client:
@@ -70,7 +71,7 @@ def test_reading_first_takes_nothing_from_a_refusal(runs: Path) -> None:
                 return runner.web.result(client.post("/second"))
 
     with wire.service(_by_path({"/first": 200, "/second": 400})) as service:
-        assert did(runs, tool(body, "once"))[:2] == ("nothing", None)
+        assert did(runs, tool(body, "non_idempotent"))[:2] == ("nothing", None)
 
 
 @each_kind
@@ -86,11 +87,12 @@ def test_a_broken_read_fails_and_is_worth_another_try(kind: Kind, runs: Path) ->
     """The same for a connection that broke; and a safe request of a tool that acts is a read too."""
     with wire.service(wire.says(HALF)) as service:
         assert did(runs / "a", tool(kind.send("POST", service.url), "reads"))[:2] == ("nothing", 1.0)
-        assert did(runs / "b", tool(kind.send("GET", service.url), "once"))[:2] == ("nothing", 1.0)
+        assert did(runs / "b", tool(kind.send("GET", service.url), "non_idempotent"))[:2] == ("nothing", 1.0)
 
 
+@pytest.mark.fault("redirect after an effect")
 @each_kind
-def test_behind_a_redirect_nothing_is_certain(kind: Kind, tmp_path: Path) -> None:
+def test_after_a_redirect_nothing_is_certain(kind: Kind, tmp_path: Path) -> None:
     """The first service may have acted and sent the client on; the later hop's refusal or silence is not its own."""
     nobody = wire.nobody()
     for n, (status, place) in enumerate([(303, nobody), (307, nobody), (303, "/gone"), (307, "/gone")]):
@@ -100,11 +102,12 @@ def test_behind_a_redirect_nothing_is_certain(kind: Kind, tmp_path: Path) -> Non
         assert found[0] == "unknown", (status, place)
 
 
-def test_a_safe_request_without_the_hook_may_stand_behind_a_redirect(runs: Path) -> None:
+@pytest.mark.fault("redirect after an effect")
+def test_a_safe_request_without_the_hook_may_follow_a_redirect(runs: Path) -> None:
     """Without the hook's mark a GET that could not connect may be the second hop of a POST that acted."""
     with wire.service(_by_path({"/": 303}, location=wire.nobody())) as service:
         body = SYNC.send("POST", service.url, hook=None, follow_redirects=True)
-        assert did(runs, tool(body, "once"))[0] == "unknown"
+        assert did(runs, tool(body, "non_idempotent"))[0] == "unknown"
 
 
 def _by_path(statuses: dict[str, int], location: str = "/") -> wire.Manner:

@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 import runner
+import runner.testing
 import runner.web
-from tests.runner import stage
+from tests.support import stage
 from tests.web import wire
 from tests.web.clients import KINDS, PLAIN, Kind, did, each_kind, tool
 
@@ -21,6 +22,7 @@ HALF = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"
 SYNC = KINDS["httpx sync"]
 
 
+@pytest.mark.fault("lost reply")
 @each_kind
 @pytest.mark.parametrize(
     ("manner", "options"),
@@ -29,7 +31,7 @@ SYNC = KINDS["httpx sync"]
         pytest.param(wire.says(b""), {}, id="closed after it read"),
         pytest.param(wire.says(b"", reset=True), {}, id="reset after it read"),
         pytest.param(wire.says(b"HTTP/1.1 20"), {}, id="half a head"),
-        pytest.param(wire.says(HALF), {}, id="half a body behind a 200"),
+        pytest.param(wire.says(HALF), {}, id="half a body after a 200"),
         pytest.param(wire.says(HALF, reset=True), {}, id="reset in the body of a 200"),
         pytest.param(wire.says(b"what?\r\n\r\n"), {}, id="no HTTP"),
         pytest.param(wire.hangs, {"timeout": 0.05}, id="no answer in time"),
@@ -52,6 +54,7 @@ def _nobody() -> Iterator[str]:
     yield wire.nobody()
 
 
+@pytest.mark.fault("service down")
 @each_kind
 @pytest.mark.parametrize(
     ("place", "options"),
@@ -110,6 +113,7 @@ def test_every_status_says_what_the_table_says(kind: Kind, tmp_path: Path) -> No
             assert found[2] == f"the service said {status}: title is missing"
 
 
+@pytest.mark.fault("idempotency key refused")
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -121,7 +125,7 @@ def test_every_status_says_what_the_table_says(kind: Kind, tmp_path: Path) -> No
     ],
 )
 def test_a_refusal_because_of_the_key_is_unknown(status: int, body: str, runs: Path) -> None:
-    """Another request came under this call's key, and the log does not know of it: nobody may say nothing happened."""
+    """Another request came with this call's key, which the log does not know: something may have happened."""
     with wire.service(wire.answers(status, body)) as service:
         assert did(runs, tool(SYNC.send("POST", service.url)))[0] == "unknown"
 
@@ -129,13 +133,13 @@ def test_a_refusal_because_of_the_key_is_unknown(status: int, body: str, runs: P
 def test_a_refusal_of_a_request_without_a_key_is_not_about_one(runs: Path) -> None:
     """A service may well say that a key of the content is missing."""
     with wire.service(wire.answers(422, "the key 'title' is missing")) as service:
-        assert did(runs, tool(SYNC.send("POST", service.url, hook=None), "once"))[:2] == ("nothing", None)
+        assert did(runs, tool(SYNC.send("POST", service.url, hook=None), "non_idempotent"))[:2] == ("nothing", None)
 
 
 def test_a_conflict_without_a_key_is_unknown_and_asks_for_no_wait(runs: Path) -> None:
-    """It may be a conflict with what this very request has just made, behind a proxy that sent it twice."""
+    """It may be a conflict with what this very request has just made, by way of a proxy that sent it twice."""
     with wire.service(wire.answers(409, "there is one already")) as service:
-        assert did(runs, tool(SYNC.send("POST", service.url, hook=None), "once"))[:2] == ("unknown", None)
+        assert did(runs, tool(SYNC.send("POST", service.url, hook=None), "non_idempotent"))[:2] == ("unknown", None)
 
 
 def test_a_key_that_the_tool_sends_by_hand_counts_as_one(runs: Path) -> None:
@@ -157,12 +161,16 @@ WAITS = [
     ("Fri, 01 Jan 1999 10:00:00 GMT", None, 1.0),
     ("soon", None, 1.0),
     ("-1", None, 1.0),
+    ("nan", None, 1.0),
+    ("31536000", None, 3600.0),
+    ("1e999", None, 3600.0),
+    ("Fri, 01 Jan 2027 10:00:00 GMT", "Fri, 01 Jan 2026 10:00:00 GMT", 3600.0),
     ("\u0667", None, 1.0),
 ]
 
 
 def test_a_wait_is_as_long_as_the_service_says(tmp_path: Path) -> None:
-    """In seconds, or as a date held against the service's own clock; nonsense and the past count as soon."""
+    """In seconds, or as a date by the service's own clock; nonsense and the past count as soon, a year as an hour."""
     for n, (after, date, seconds) in enumerate(WAITS):
         headers = [(b"retry-after", after.encode()), *([(b"date", date.encode())] if date else [])]
         response = httpx.Response(429, headers=headers)
@@ -204,7 +212,7 @@ def test_raise_for_status_means_what_the_status_means(kind: Kind, tmp_path: Path
                 return client.post(service.url).raise_for_status().text
 
         with wire.service(wire.answers(status)) as service:
-            assert did(tmp_path / str(n), tool(body, "once"))[0] == what
+            assert did(tmp_path / str(n), tool(body, "non_idempotent"))[0] == what
 
 
 def test_a_tool_may_say_what_a_status_means_for_its_service(tmp_path: Path) -> None:
@@ -218,7 +226,7 @@ def test_a_tool_may_say_what_a_status_means_for_its_service(tmp_path: Path) -> N
                 return runner.web.result(httpx.post(service.url, **PLAIN), **{option: [status]})
 
         with wire.service(wire.answers(status)) as service:
-            assert did(tmp_path / str(n), tool(body, "once"))[0] == what
+            assert did(tmp_path / str(n), tool(body, "non_idempotent"))[0] == what
 
 
 def test_an_error_that_is_no_client_s_passes_as_it_is(runs: Path) -> None:
@@ -228,23 +236,24 @@ def test_an_error_that_is_no_client_s_passes_as_it_is(runs: Path) -> None:
         with runner.web.sending():
             raise KeyError("title")
 
-    assert did(runs, tool(body, "once")) == ("unknown", None, "KeyError: 'title'")
+    assert did(runs, tool(body, "non_idempotent")) == ("unknown", None, "KeyError: 'title'")
 
 
+@pytest.mark.fault("replayed error")
 def test_a_replayed_500_stays_unknown_however_often_it_comes(runs: Path) -> None:
     """A service that keeps a key's answer replays the failure too: the third says no more than the first."""
     with wire.service(wire.answers(500, "oops", [("idempotent-replayed", "true")])) as service:
         act = tool(SYNC.send("POST", service.url), attempts=3)
-        paused = stage.start([runner.calls(("act", {})), "done"], act, runs=runs, clock=stage.Ticking())
-        assert service.keys == [runner.key("r", "1.0")] * 3
+        paused = stage.start([runner.testing.tool_calls(("act", {})), "done"], act, runs=runs, clock=stage.Ticking())
+        assert service.keys == [stage.key(runs, "1.0")] * 3
     assert [question.kind for question in stage.asked(paused)] == ["settle"]
 
 
 def test_outside_of_a_call_an_answer_means_the_same() -> None:
     """A tool can be called by a test of its own, without a run."""
     with wire.service(wire.answers(400, "no")) as service, pytest.raises(runner.ToolFailed, match="said 400: no"):
-        tool(SYNC.send("POST", service.url, hook=None))()
-    with pytest.raises(runner.Unknown, match="said 500"):
+        tool(SYNC.send("POST", service.url, hook=None)).function()
+    with pytest.raises(runner.OutcomeUnknown, match="said 500"):
         runner.web.result(httpx.Response(500))
     with pytest.raises(runner.ToolFailed), runner.web.sending():
         httpx.post(wire.nobody(), **PLAIN)

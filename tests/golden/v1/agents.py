@@ -5,15 +5,17 @@ No body runs: a retrace asks what is declared, and what a model says that an ask
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import runner
-from runner import Bound, Limits, Reply
+from runner import CostBound, Limits, Reply
+from runner._agent.agent_tool import as_tool
 
 HERE = Path(__file__).parent
 KEPT = timedelta(hours=1)
@@ -24,9 +26,9 @@ class Priced:
     """A model that is only asked what an ask may cost."""
 
     name: str = "priced"
-    most: Bound = field(default_factory=lambda: Bound(input_tokens=1000, output_tokens=100, dollars=0.5))
+    most: CostBound = field(default_factory=lambda: CostBound(input_tokens=1000, output_tokens=100, dollars=0.5))
 
-    def bound(self, request: runner.Request) -> Bound:  # noqa: ARG002 (a model's signature)
+    def bound(self, request: runner.Request) -> CostBound:  # noqa: ARG002 (a model's signature)
         """The same for every request."""
         return self.most
 
@@ -43,9 +45,9 @@ class Logged:
     def __init__(self, bounds: Mapping[str, Mapping[str, Any]]) -> None:
         self._bounds = bounds
 
-    def bound(self, request: runner.Request) -> Bound:
+    def bound(self, request: runner.Request) -> CostBound:
         """What the history says of this ask."""
-        return Bound(**self._bounds[f"{request.turn} {request.purpose} {request.n}"])
+        return CostBound(**self._bounds[f"{request.turn} {request.purpose} {request.n}"])
 
     async def ask(self, request: runner.Request) -> Reply:
         """Never asked."""
@@ -59,19 +61,20 @@ def odd(arguments: Mapping[str, Any]) -> bool:
 
 def make(
     name: str,
-    effect: Literal["reads", "idempotent", "keyed", "once"],
+    effect: Literal["reads", "idempotent", "keyed", "non_idempotent"],
     *,
     lookup: bool = False,
-    lands_within: float | None = None,
+    visible_within: float | None = None,
     once_per: Sequence[str] = (),
     approval: Any = False,
 ) -> runner.Tool:
     """A tool of this effect that takes a `cause`, and may take a `note`."""
 
-    @runner.tool(
+    @functools.partial(
+        runner.Tool,
         name=name,
         effect=effect,
-        remembers=KEPT if effect == "keyed" else None,
+        key_ttl=KEPT if effect == "keyed" else None,
         approval=approval,
         once_per=once_per,
         timeout=10,
@@ -81,7 +84,7 @@ def make(
 
     if lookup:
 
-        @body.lookup(lands_within=lands_within)
+        @body.lookup(visible_within=visible_within)
         def find(call: runner.Call) -> runner.Unsure:
             raise AssertionError(call)
 
@@ -90,11 +93,11 @@ def make(
 
 LOOK = make("look", "reads")
 PUT = make("put", "idempotent")
-PAY = make("pay", "keyed", lookup=True, lands_within=30, once_per=("cause",), approval=odd)
+PAY = make("pay", "keyed", lookup=True, visible_within=30, once_per=("cause",), approval=odd)
 PUSH = make("push", "keyed")
-PATCH = make("patch", "once", lookup=True, lands_within=20)
-SEND = make("send", "once", approval=True)
-RING = make("ring", "once")
+PATCH = make("patch", "non_idempotent", lookup=True, visible_within=20)
+SEND = make("send", "non_idempotent", approval=True)
+RING = make("ring", "non_idempotent")
 TOOLS = (LOOK, PUT, PAY, PUSH, PATCH, SEND, RING)
 
 
@@ -118,25 +121,29 @@ def batch() -> runner.Agent:
 
 
 def _declared(
-    *, remembers: float | None, lands_within: float | None, description: str, schema: dict[str, Any], **declared: Any
+    *, key_ttl: float | None, visible_within: float | None, description: str, schema: dict[str, Any], **declared: Any
 ) -> runner.Tool:
-    @runner.tool(
-        remembers=timedelta(seconds=remembers) if remembers is not None else None,
+    @functools.partial(
+        runner.Tool,
+        key_ttl=timedelta(seconds=key_ttl) if key_ttl is not None else None,
         schema={**schema, "description": description},
         **declared,
     )
     def body(call: runner.Call) -> None:
         raise AssertionError(call)
 
-    if lands_within is not None:
+    if visible_within is not None:
 
-        @body.lookup(lands_within=lands_within)
+        @body.lookup(visible_within=visible_within)
         def find(call: runner.Call) -> runner.Unsure:
             raise AssertionError(call)
 
     return body
 
 
+CLERK = runner.Agent(
+    name="clerk", model=Priced(), tools=(PAY,), instructions="Pay what you are told to.", limits=Limits(turns=6)
+)
 AGENTS: dict[str, runner.Agent] = {
     "shop": shop(),
     "few turns": shop(limits=Limits(turns=1)),
@@ -146,7 +153,15 @@ AGENTS: dict[str, runner.Agent] = {
     "few resumes": shop(limits=Limits(resumes=1)),
     "off": shop(approve="off"),
     "brief": shop(context=runner.SummariseAfter(tokens=400, keep=2)),
-    "deployed": shop(LOOK, make("ring", "idempotent"), make("patch", "once")),
+    "typed": shop(output=list[str], output_retries=1),
+    "hurried": shop(
+        limits=Limits(until=datetime(2026, 1, 1, 2, tzinfo=UTC)), answer_within=KEPT, context=runner.KeepLast(3)
+    ),
+    "office": runner.Agent(
+        name="office", model=Priced(), tools=(LOOK, as_tool(CLERK)), limits=Limits(turns=9, dollars=4.0)
+    ),
+    "clerk": CLERK,
+    "deployed": shop(LOOK, make("ring", "idempotent"), make("patch", "non_idempotent")),
 }
 """Every agent that a history names, one for each of its lives."""
 

@@ -1,0 +1,176 @@
+"""The store that is a directory of runs on this machine, and how `runs=` becomes a store.
+
+A relative path is made absolute once, when the store is made: what changes the working directory later (a tool that
+calls `os.chdir`) moves no run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eventlog import _copy, _inbox, _lock, _prune, _status, _tombstone
+from eventlog._bell import Bell
+from eventlog._create import create_run, make_place
+from eventlog._disk import DISK, Disk
+from eventlog._files import Files
+from eventlog._names import check_id, is_id
+from eventlog._open import open_log
+from eventlog._os_errors import said, writing
+from eventlog._own import open_run
+from eventlog._presence import Presence
+from eventlog._scan import place, scan
+from eventlog._store import Runs, Store
+from eventlog.errors import NotARunsDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from eventlog._inbox import Unread
+    from eventlog._lock import Holder
+    from eventlog._log import Log
+    from eventlog._new_run import Begin
+    from eventlog._scan import Reading
+    from eventlog._snapshot import Snapshot
+    from eventlog.errors import LogError
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+class Directory(Store):
+    """A directory of runs: each run is a directory in it. It is made when the first run is."""
+
+    def __init__(self, path: str | Path, *, force: bool = False, disk: Disk = DISK) -> None:
+        """Name a directory; nothing is looked at yet.
+
+        Args:
+            path: The directory.
+            force: Accept a network file system, where a lock may not exclude another machine: only for a directory
+                that one machine alone uses. Accept directories that somebody else may write to, too.
+            disk: The operations on the operating system; another one is for tests.
+        """
+        self.path = disk.absolute(Path(path))
+        self.disk = disk
+        self._shown = str(path)
+        self._force = force
+
+    def __str__(self) -> str:
+        """Give the path as it was given."""
+        return self._shown
+
+    def __repr__(self) -> str:
+        """Give the path as a constructor."""
+        return f"Directory({self._shown!r})"
+
+    def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Log:
+        """Make the run's directory."""
+        return create_run(self.disk, self.path, run, begin, life, ready=ready, force=self._force)
+
+    def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Log:
+        """Lock a run and make its end safe to write after."""
+        return open_log(self.disk, self.path, run, accept, force=self._force)
+
+    def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
+        """Read the segments and the head of a run."""
+        return scan(self.disk, self.path, run, accept)
+
+    def files(self, run: str) -> Files:
+        """Give the files in the run's directory."""
+        return Files(self.disk, place(self.disk, self.path, run))
+
+    def names(self) -> list[str]:
+        """List the names in the directory that can be run ids; one that does not exist holds none."""
+        try:
+            found = self.disk.list(self.path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotARunsDirectory(str(self), said(error)) from error
+        return [name for name in found if is_id(name)]
+
+    def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
+        """Read a small file of each run, and its head."""
+        for name in self.names() if among is None else among:
+            yield name, _status.believed(self.disk, self.path / name, name), False
+
+    def holder(self, run: str) -> Holder | None:
+        """Ask the kernel for the lock, shared and for an instant."""
+        return _lock.holder(self.disk, self.path / check_id(run))
+
+    def bell(self) -> Bell:
+        """Give the doorbell, the file `.bell`."""
+        return Bell(self.disk, self.path / ".bell")
+
+    def enter(self) -> Presence:
+        """Hold the lock on a file in `.workers`, a name that no run has; the directory is made if it is missing."""
+        with contextlib.suppress(OSError, NotARunsDirectory):
+            make_place(self.disk, self.path)
+        return Presence(self.disk, self.path / ".workers")
+
+    def post(self, run: str, name: str, request: bytes) -> bool:
+        """Link it into the directory `inbox` of the run's, which only who may open the run makes."""
+        directory = place(self.disk, self.path, run)
+        with writing(run, directory):
+            _copy.refuse(self.disk, directory)
+            self.disk.close(open_run(self.disk, self.path, directory, force=self._force))
+            return _inbox.post(self.disk, directory, run, name, request)
+
+    def inbox(self, run: str) -> Unread:
+        """List the run's directory `inbox`."""
+        return _inbox.unread(self.disk, place(self.disk, self.path, run))
+
+    def request(self, run: str, name: str) -> bytes | str | None:
+        """Read a file of the run's directory `inbox`."""
+        return _inbox.read(self.disk, place(self.disk, self.path, run), name)
+
+    def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
+        """Leave a file in `.pruned` and remove the run's directory."""
+        return _prune.prune(self.disk, self.path, ended, force=self._force)
+
+    def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
+        """Remove files from `.pruned`."""
+        return _prune.forget(self.disk, self.path, before, force=self._force, dry=dry)
+
+    def parents(self) -> dict[str, str]:
+        """Read the first line of every run, and every tombstone."""
+        found = {}
+        for run in _prune.names(self.disk, self.path):
+            stone = _tombstone.read(self.disk, self.path, run)
+            if stone is not None and stone.parent is not None:
+                found[run] = stone.parent
+        for run in self.names():
+            header = self.header(run)
+            if header is not None and header.parent is not None and header.salvaged is None:
+                found[run] = header.parent.run
+        return found
+
+    def host(self) -> tuple[str, int]:
+        """Give the name of this machine and the id of this process."""
+        return self.disk.host(), self.disk.pid()
+
+
+def store(runs: Runs) -> Store:
+    """Make the store that a path, a URL or a store means.
+
+    Args:
+        runs: A path is a directory of runs, `postgresql://…` a database. A store is given back.
+
+    Raises:
+        NotARunsDirectory: It is another URL, or psycopg is missing.
+    """
+    if isinstance(runs, Store):
+        return runs
+    place = str(runs)
+    if (url := _URL.match(place)) is None:
+        return Directory(place)
+    if url[1] not in {"postgresql", "postgres"}:
+        raise NotARunsDirectory(f"{url[1]}://…", "runs are kept in directories and in PostgreSQL")
+    try:
+        from eventlog import postgres  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        why = f"that needs psycopg, which cannot be imported ({error}): pip install 'refold[postgres]'"
+        raise NotARunsDirectory(f"{url[1]}://…", why) from error
+    return postgres.at(place)

@@ -1,0 +1,69 @@
+"""Dispatch: what a store offers to whoever carries on the runs that are due."""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+    from eventlog._bell import Bell
+    from eventlog._lock import Holder
+    from eventlog._presence import Presence
+
+
+class Dispatch(abc.ABC):
+    """The part of a store that says which runs there are, what became of them, and who holds them.
+
+    Attributes:
+        knows_due: Whether `due` gives only what is due now, at little cost.
+    """
+
+    knows_due = False
+
+    @abc.abstractmethod
+    def names(self) -> list[str]:
+        """List the names that may be runs, in no order, unlooked at: for who reads each. Raises `NotARunsDirectory`."""
+
+    def due(self, agents: Collection[str], limit: int) -> list[str]:  # noqa: ARG002 (for a store that can tell)
+        """List names of runs that somebody may have to carry on: here all of them.
+
+        A store that `knows_due` gives up to `limit` runs of these agents whose time has come or whose holder was lost,
+        and for a while gives none of them to anybody else.
+        """
+        return self.names()
+
+    def within(self, connection: Any) -> AbstractContextManager[None]:
+        """Do what this thread does here meanwhile in a transaction of the caller's: only in a database."""
+        raise NotImplementedError(connection)
+
+    @abc.abstractmethod
+    def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
+        """Give each name, what the run's last writer said of it (`Log.append`) as JSON, and whether it is held now.
+
+        No log is read. None where nothing was said, or where it may not be believed, as in a directory while a writer
+        is at work: then read the run, and ask for its `holder`.
+
+        Args:
+            among: These names, by default all of `names`.
+
+        Raises:
+            NotARunsDirectory: As `names`.
+        """
+
+    @abc.abstractmethod
+    def holder(self, run: str) -> Holder | None:
+        """Say who holds a run for writing, or None when nobody does; writes nothing. Raises `BadRunId`, `DiskFailed`.
+
+        When it is held by a process that left no readable name, the answer has pid 0.
+        """
+
+    @abc.abstractmethod
+    def bell(self) -> Bell:
+        """Give the doorbell: `ring` names a run that somebody should look at, `heard` is what rang since. A hint."""
+
+    @abc.abstractmethod
+    def enter(self) -> Presence:
+        """Be seen as one that carries runs here. Its `departed` tells whether one of the others is gone: a hint too."""

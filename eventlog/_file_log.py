@@ -1,0 +1,230 @@
+"""The writer of a run in a directory.
+
+The rule of a save, in the order of `FileLog.append`: the same process and thread at rest, alive; build the line and
+read it back; the lock and the file are as this writer left them; lay zeros if needed; write; sync; the lock again; the
+head; return. Only then may an effect start.
+
+Anything that goes wrong between the write and the return leaves the writer dead. There is no retry, because a failed
+sync marks its pages clean and a second one would lie; and no further effect, because nobody knows whether the line is
+on disk. The next opener finds out. Two exceptions: a full disk whose own bytes could be taken back and that cut be
+synced; and the head, which is only a witness: when it cannot be written after the line is durable, that is logged as a
+warning.
+
+A roll writes the next segment whole under a temporary name first. What goes wrong until then leaves the log alive, as
+it was. A snapshot is written only after a roll, when all that it was made of is durable. It is a cache, so whatever
+goes wrong with its own file leaves the log alive too.
+
+Many threads may append (a tool's thread logs its files); `_writer` puts their lines in order, and keeps forked children
+and signal handlers out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from eventlog import _inbox, _snapshot, _status
+from eventlog._disk import DISK, Disk
+from eventlog._frame import build, compose, digest, in_utc, parse
+from eventlog._head import Head
+from eventlog._in_child import not_for_children
+from eventlog._log import Log
+from eventlog._names import MAX_SEGMENT, snapshot_name
+from eventlog._os_errors import pass_on, refused, said
+from eventlog._roll import roll_segment
+from eventlog._snapshot import Snapshot
+from eventlog._writer import CUT_OFF, Writer
+from eventlog.errors import LockLost, NotStorable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from eventlog._head import Witness
+    from eventlog._line import Line, Torn
+    from eventlog._lock import Lock
+    from eventlog._preallocate import OpenSegment
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Since:
+    """The snapshot that a log was opened after, if any, the bytes of the segments sealed since, and what was wrong."""
+
+    snapshot: Snapshot | None = None
+    sealed: int = 0
+    findings: list[str] = field(default_factory=list)
+
+
+class FileLog(Log):
+    """One run in a directory, open for writing. Torn bytes are kept as an evidence file, `status` as a file."""
+
+    def __init__(
+        self,
+        run: str,
+        path: Path,
+        lines: list[Line],
+        life: int,
+        *,
+        lock: Lock,
+        segment: OpenSegment,
+        witness: Witness,
+        since: Since | None = None,
+        cut: Torn | None = None,
+        disk: Disk = DISK,
+    ) -> None:
+        """Put the parts together; their content must be durable already."""
+        last, since = lines[-1], since or Since()
+        assert lines[0].header is not None  # a reading begins with a segment's first line
+        self._header = lines[0].header
+        self.run, self.path, self.lines, self.cut = run, path, lines, cut
+        self.snapshot, self.findings = since.snapshot, since.findings
+        self._sealed = since.sealed
+        self.seq, self.life, self.at = last.seq, life, last.at
+        self._sum = last.sum
+        self.status: Struct | None = None
+        self._lock, self._segment, self._witness, self._disk = lock, segment, witness, disk
+        self._writer = Writer(run, disk)
+        not_for_children(self)
+
+    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Struct | None = None) -> Line:
+        """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
+        return self._writer.do("a save", lambda: self._save(at, events, room, status))
+
+    @property
+    def lease_lost(self) -> bool:
+        """Whether a forked child of an earlier holder lives."""
+        return self._lock.lease_lost
+
+    @property
+    def bytes_since_snapshot(self) -> int:
+        """Bytes of the segments after the snapshot's."""
+        return self._sealed + self._segment.end
+
+    def holds(self, seconds: float = 0.0) -> bool:  # noqa: ARG002 (the kernel's lock has no end)
+        """Tell whether the locked file still has its name."""
+        try:
+            self._lock.check()
+        except (LockLost, OSError):
+            return False
+        return True
+
+    def roll(self) -> Line:
+        """Seal the segment, begin the next one, and return its header's line, once it is durable.
+
+        Raises:
+            NotStorable: It is the last segment there may be; the log goes on.
+            DiskFull, DiskFailed: The next segment could not be made; the log goes on.
+            LogError: As `append`.
+        """
+        return self._writer.do("a roll", self._roll)
+
+    def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
+        """Roll, then write the snapshot beside the segments. Every segment is kept."""
+        return self._writer.do("a compaction", lambda: self._compact(state, version, seq))
+
+    def inbox(self) -> list[str]:
+        """List the directory `inbox`."""
+        return _inbox.unread(self._disk, self.path).requests
+
+    def request(self, name: str) -> bytes | str | None:
+        """Read a file of the directory `inbox`."""
+        return _inbox.read(self._disk, self.path, name)
+
+    def acknowledge(self, names: Collection[str]) -> set[str]:
+        """Remove files of the directory `inbox`."""
+        if self._writer.dead:  # the inbox is the next holder's
+            return set()
+        return _inbox.remove(self._disk, self.path, names)
+
+    def close(self) -> None:
+        """Cut the zeros, sync, have the head say closed, sync that, release the lock."""
+        self._writer.end(self._end, "it was closed", self._let_go)
+
+    def abandon(self) -> None:
+        """Release the lock and the files without writing anything."""
+        self._writer.end(None, "it was abandoned", self._let_go)
+
+    def close_copies(self) -> None:
+        """Close the files in a forked child, which may write nothing; the lock does the same for itself."""
+        for part in (self._segment, self._witness):
+            with contextlib.suppress(OSError):
+                part.release()
+
+    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Struct | None) -> Line:
+        at = max(in_utc(self.run, at), self.at)
+        data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
+        self._writer.dead = CUT_OFF
+        self._lock.check()
+        self._segment.guard()
+        self._segment.preallocate(len(data) + max(room, 0))
+        self._segment.write(data)
+        # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
+        self._lock.check()
+        self._advance(line)
+        self.status = status
+        self._writer.done()
+        return line
+
+    def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
+        if seq is not None and seq != self.seq:
+            return None
+        data = _snapshot.encode(self.run, self.seq, self._sum, version, state)
+        snapshot = Snapshot(self.run, self.seq, self._sum, version, state, len(data))
+        self._roll(digest(state))
+        try:
+            _snapshot.keep(self._disk, self.path, snapshot.seq, data, self._lock)
+        except OSError as error:  # the roll is durable: nothing can hurt the log
+            raise refused(error, self.run, self.path / snapshot_name(snapshot.seq)) from error
+        self._sealed, self.snapshot = 0, snapshot
+        return snapshot
+
+    def _advance(self, line: Line) -> None:
+        """Count a durable line as the last one, and have the head say so."""
+        self.seq, self.at, self._sum = line.seq, line.at, line.sum
+        try:
+            self._witness.claim(Head(line.seq, line.sum, self._segment.number, self._segment.end, closed=False))
+        except OSError as error:  # an older head is normal after a power cut, so the line counts
+            pass_on(error)
+            _LOGGER.warning("run %s: the head cannot be written: %s", self.run, said(error))
+
+    def _roll(self, snapshot: str | UnsetType = UNSET) -> Line:
+        number = self._segment.number + 1
+        if number > MAX_SEGMENT:
+            raise NotStorable(self.run, f"it has {MAX_SEGMENT} segments, the most there may be")
+        data = build(
+            self.seq + 1, self.life, self.at, self._sum, replace(self._header, segment=number, snapshot=snapshot)
+        )
+        line = parse(data)
+        self._writer.dead = "a roll was cut off"
+        sealed = self._segment
+        self._segment = roll_segment(self._disk, self.path, sealed, data, self._lock, self.run)
+        self._sealed += sealed.end
+        with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
+            sealed.release()
+        self._advance(line)
+        self._writer.done()
+        return line
+
+    def _end(self) -> None:
+        self._writer.dead = "it could not be closed"
+        self._lock.check()
+        self._segment.guard()
+        self._segment.cut()
+        if self.status is not None:
+            _status.write(self._disk, self.path, self.run, self.seq, self._sum, self.status)
+        self._witness.claim(Head(self.seq, self._sum, self._segment.number, self._segment.end, closed=True))
+        self._witness.settle()
+        self._lock.wipe()
+
+    def _let_go(self) -> None:
+        for part in (self._segment, self._witness, self._lock):
+            with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
+                part.release()

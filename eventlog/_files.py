@@ -1,0 +1,63 @@
+"""The files of one run, read only: their names, and their bytes in pieces. Every read loop of the log is here.
+
+The verdict, salvage, listings and `cat` work on this alone. A store that keeps no directory gives a run as one segment
+and its snapshots, and all of these work there too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+CHUNK: Final = 1024 * 1024
+"""Bytes read at a time."""
+
+
+class Files:
+    """The files in the directory of one run."""
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        """Look at a directory, which need not exist."""
+        self._disk, self._path = disk, path
+
+    def names(self) -> list[str]:
+        """List the names, in no order."""
+        return self._disk.list(self._path)
+
+    def pieces(self, name: str, start: int = 0, end: int | None = None, *, size: int = CHUNK) -> Iterator[bytes]:
+        """Give the bytes of a file from `start` up to `end` or the end of the file, `size` at a time.
+
+        Raises `OSError`, `NotAFile` for what is no regular file.
+        """
+        fd = self._disk.open(self._path / name)
+        try:
+            while piece := self._disk.pread(fd, size if end is None else min(size, end - start), start):
+                start += len(piece)
+                yield piece
+        finally:
+            with contextlib.suppress(OSError):  # it was only read; and an abandoned generator could tell nobody
+                self._disk.close(fd)
+
+    def end(self, name: str, size: int) -> bytes:
+        """Give the last `size` bytes of a file, or all of a shorter one."""
+        fd = self._disk.open(self._path / name)
+        try:
+            length = self._disk.links_and_size(fd)[1]
+        finally:
+            self._disk.close(fd)
+        return b"".join(self.pieces(name, max(0, length - size), length))
+
+    def content(self, name: str, most: int) -> bytes:
+        """Give a whole file; one that is longer is cut off somewhere after byte `most`."""
+        found = bytearray()
+        for piece in self.pieces(name):
+            found += piece
+            if len(found) > most:
+                break
+        return bytes(found)

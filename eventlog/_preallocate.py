@@ -1,0 +1,144 @@
+"""A segment open for writing, with zeros laid ahead.
+
+The writer lays zeros ahead of the last line and syncs them, then overwrites them in place: a save changes no file
+size and needs no metadata, so it costs one flush, the physical limit. A line is only ever written over synced zeros,
+and at least one synced zero stays after it: whatever a crash leaves there is a line, or holds a NUL, or lacks its
+newline.
+
+When there is no room, the writer's own unacknowledged bytes are cut off again and that cut is synced, so a later
+reader never meets them; only if that works is the log still alive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from eventlog._atomic_write import write_atomically
+from eventlog._disk import FULL, SECTOR
+from eventlog._names import segment_name
+from eventlog._os_errors import pass_on
+from eventlog.errors import DiskFull, LogDead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+LAID: Final = 64 * 1024
+"""Bytes of zeros laid at a time."""
+_PAGE: Final = 4096
+_ZEROS: Final = bytes(1024 * 1024)
+
+
+class OpenSegment:
+    """One open segment: its lines end at `end`, synced zeros follow up to `laid`, which is the file's size."""
+
+    def __init__(self, disk: Disk, fd: int, number: int, end: int, laid: int, run: str) -> None:
+        """Keep an open file whose content is durable. Made by `resumed` and `rewrite_segment`."""
+        self._disk, self._fd, self._run = disk, fd, run
+        self.number, self.end, self.laid = number, end, laid
+
+    def guard(self) -> None:
+        """Raise `LogDead` when the file is no longer as this writer left it: its name gone, linked, cut or grown."""
+        names, size = self._disk.links_and_size(self._fd)
+        if names != 1:
+            raise LogDead(self._run, f"{segment_name(self.number)} was deleted, replaced or linked ({names} names)")
+        if size != self.laid:
+            raise LogDead(self._run, f"{segment_name(self.number)} has {size} bytes where this writer left {self.laid}")
+
+    def preallocate(self, ahead: int) -> None:
+        """Have `ahead` bytes of synced zeros, and one more, after the last line. Raises `DiskFull`, unchanged."""
+        wanted = self.end + ahead + 1
+        if wanted <= self.laid:
+            return
+        target, at = _rounded(wanted), self.laid
+        try:
+            for piece in _zeros(target - self.laid):
+                self._disk.pwrite(self._fd, piece, at)
+                at += len(piece)
+        except OSError as error:
+            self._take_back(self.laid, error)
+        self._disk.datasync(self._fd)
+        self.laid = target
+
+    def write(self, data: bytes) -> None:
+        """Write one line over the zeros and sync it. Raises `DiskFull` when that was refused and taken back.
+
+        What ends at a sector's edge is not taken back: cut there, no zero would stand after the last line while the
+        file grows again. The error goes on up, and the next opener writes the segment anew.
+        """
+        try:
+            self._disk.pwrite(self._fd, data, self.end)
+        except OSError as error:
+            if self.end % SECTOR == 0:
+                raise
+            self._take_back(self.end, error)
+        self._disk.datasync(self._fd)
+        self.end += len(data)
+
+    def cut(self) -> None:
+        """End the file at its last newline and sync that, even if nothing was cut."""
+        self._disk.truncate(self._fd, self.end)
+        self._disk.sync(self._fd)
+        self.laid = self.end
+
+    def release(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._disk.close(fd)
+
+    def _take_back(self, size: int, error: OSError) -> None:
+        """Cut own bytes and sync that, then raise `DiskFull`; an error of another kind, or in the cut, goes on up."""
+        pass_on(error)
+        if error.errno not in FULL:
+            raise error
+        self._disk.truncate(self._fd, size)
+        self._disk.datasync(self._fd)
+        self.laid = size
+        raise DiskFull(self._run, error.strerror or str(error)) from error
+
+
+def resumed(disk: Disk, directory: Path, number: int, end: int, run: str) -> OpenSegment:
+    """Go on in the same file: only for a log that was closed, whose file ends at its last newline."""
+    return OpenSegment(disk, disk.open(directory / segment_name(number), write=True), number, end, end, run)
+
+
+def rewrite_segment(
+    disk: Disk,
+    directory: Path,
+    number: int,
+    content: Iterable[bytes],
+    run: str,
+    ready: Callable[[], None] | None = None,
+) -> OpenSegment:
+    """Write a segment whole (content, then zeros), synced before it gets its name; the caller syncs the directory.
+
+    Until the rename the old file, if any, is untouched; after it, a writer that still has the old file open writes
+    into a file without a name. `ready` is called just before the rename.
+    """
+    end = laid = 0
+
+    def pieces() -> Iterator[bytes | memoryview]:
+        nonlocal end, laid
+        for piece in content:
+            end += len(piece)
+            yield piece
+        laid = _rounded(end + 1)
+        yield from _zeros(laid - end)
+
+    fd = write_atomically(disk, directory, segment_name(number), pieces(), ready)
+    return OpenSegment(disk, fd, number, end, laid, run)
+
+
+def _rounded(wanted: int) -> int:
+    """Where the zeros should end when they must reach `wanted`: whole pages, and enough for many saves."""
+    return -(-wanted // _PAGE) * _PAGE + LAID
+
+
+def _zeros(size: int) -> Iterator[memoryview]:
+    while size > 0:
+        piece = memoryview(_ZEROS)[:size]
+        yield piece
+        size -= len(piece)

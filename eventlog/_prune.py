@@ -1,0 +1,132 @@
+"""Pruning a directory: a run that goes no further is removed, and leaves a tombstone.
+
+The tombstone is durable before anything of its run is touched. Then the run's directory is moved beside the tombstones
+under a temporary name, in one step, and when that is durable its files are removed. So at every moment a run is there
+whole, or its tombstone is; what a crash leaves is disposable, and the next pruning removes it. Whoever prunes shares a
+lock on the directory of tombstones; only who has it alone removes what others left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from typing import TYPE_CHECKING, Final
+
+from eventlog import _listing, _tombstone
+from eventlog._atomic_write import write_atomically
+from eventlog._files import Files
+from eventlog._lock import take
+from eventlog._names import TEMPORARY, is_id
+from eventlog._os_errors import writing
+from eventlog._own import Within, open_run
+from eventlog._scan import once, place
+from eventlog._tombstone import Tombstone
+from eventlog.errors import DiskFailed, LogError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+_TRIES: Final = 1000
+_MOMENT: Final = 0.005
+
+
+def prune(
+    disk: Disk, runs: Path, ended: Mapping[str, dict[str, str]], *, force: bool
+) -> Iterator[tuple[str, LogError | None]]:
+    """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
+    with _opened(disk, runs, force=force) as own_disk:
+        for run, words in ended.items():
+            try:
+                _pruned(disk, own_disk, runs / run, words, force=force)
+            except LogError as error:
+                yield run, error
+            else:
+                yield run, None
+
+
+def forget(disk: Disk, runs: Path, before: datetime, *, force: bool, dry: bool) -> list[str]:
+    """Remove the tombstones of runs that ended before a time, unless `dry`; give their ids. An unreadable one stays."""
+    found = [run for run in names(disk, runs) if _is_before(_tombstone.read(disk, runs, run), before)]
+    if found and not dry:
+        with _opened(disk, runs, force=force) as own_disk, writing("", runs / _tombstone.PLACE):
+            for run in found:
+                with contextlib.suppress(FileNotFoundError):
+                    own_disk.unlink(runs / _tombstone.PLACE / run)
+            disk.sync_dir(runs / _tombstone.PLACE)
+    return found
+
+
+def names(disk: Disk, runs: Path) -> list[str]:
+    """List the ids of the runs that were pruned."""
+    try:
+        return [name for name in disk.list(runs / _tombstone.PLACE) if is_id(name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_before(stone: _tombstone.Tombstone | None, before: datetime) -> bool:
+    return stone is not None and stone.at is not None and stone.at < before
+
+
+def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], *, force: bool) -> None:
+    """Remove one run; `own_disk` works in the directory of tombstones."""
+    runs, run = directory.parent, directory.name
+    place(disk, runs, run)
+    stones = runs / _tombstone.PLACE
+    with writing(run, directory), contextlib.ExitStack() as undo:
+        lock = take(disk, directory, run, open_run(disk, runs, directory, force=force))
+        undo.callback(lock.release)
+        reading = once(disk, directory, run, lambda _: True)
+        if reading.damage is not None:
+            raise reading.damage
+        if reading.strangers:
+            raise DiskFailed(str(directory), f"it holds files that are not ours: {', '.join(reading.strangers)}")
+        first = _listing.first_line(Files(disk, directory), 1)
+        header = first.header if first is not None else None
+        parent = header.parent if header is not None and header.salvaged is None else None
+        last = reading.lines[-1]
+        stone = Tombstone(at=last.at, sum=last.sum, parent=parent.run if parent is not None else None, words=words)
+        data = _tombstone.encode(run, last.seq, stone)
+        disk.close(write_atomically(own_disk, stones, run, [data], lock.check))
+        disk.sync_dir(stones)
+        moved = stones / f"{TEMPORARY}{disk.random(8)}"
+        disk.rename(directory, moved)
+        disk.sync_dir(runs)
+        disk.sync_dir(stones)
+        _remove(disk, moved)
+
+
+@contextlib.contextmanager
+def _opened(disk: Disk, runs: Path, *, force: bool) -> Iterator[Disk]:
+    """Make the directory of tombstones, durably, without what a crash left in it; give a disk that works within it."""
+    stones = runs / _tombstone.PLACE
+    with writing("", stones), contextlib.ExitStack() as undo:
+        fd = open_run(disk, runs, stones, force=force, make=True)
+        undo.callback(disk.close, fd)
+        disk.sync_dir(runs)
+        if disk.try_lock(fd):
+            for name in disk.list(stones):
+                if name.startswith(TEMPORARY):
+                    _remove(disk, stones / name)
+        for _ in range(_TRIES):
+            if disk.try_lock(fd, shared=True):
+                break
+            disk.pause(_MOMENT)
+        else:
+            raise DiskFailed(str(stones), "another process holds its lock")
+        yield Within(disk, stones, fd)
+
+
+def _remove(disk: Disk, path: Path) -> None:
+    """Remove a file, or a directory with what it holds, through no link."""
+    with contextlib.suppress(OSError):  # whatever stays is disposable
+        if not stat.S_ISDIR(disk.stat(path).st_mode):
+            disk.unlink(path)
+            return
+        for name in disk.list(path):
+            _remove(disk, path / name)
+        disk.rmdir(path)

@@ -1,0 +1,67 @@
+"""The status: what a run's last writer said of it, in words that mean nothing here, so that a list reads no log.
+
+It is a projection: the log alone is the truth, and whatever is not believed is read from there. It is written without
+a sync, just before the head says closed, and believed only while nothing can have moved since: the head is closed and
+names the status's line and sum, the status names this run, and the last segment ends where the head says. Anything
+weaker forgets lines: a process that dies between a line's sync and its head leaves head and status at the line before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from eventlog import _head, _snapshot
+from eventlog._atomic_write import write_atomically
+from eventlog._names import HEAD, STATUS, segment_name
+from eventlog._os_errors import pass_on
+from eventlog.errors import NotStorable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eventlog._disk import Disk
+
+MOST: Final = 64 * 1024
+"""Bytes: a longer status is neither written nor read, and its log is read instead."""
+_FORMAT: Final = 1
+
+
+def write(disk: Disk, directory: Path, run: str, seq: int, total: str, words: msgspec.Struct) -> None:
+    """Say `words` of the line `seq` whose sum is `total`, the last one. A status that cannot be written is missing."""
+    try:
+        data = _snapshot.encode(run, seq, total, _FORMAT, msgspec.json.encode(words))
+        if len(data) <= MOST:
+            disk.close(write_atomically(disk, directory, STATUS, [data], sync=False))
+    except (OSError, NotStorable) as error:
+        pass_on(error)
+
+
+def believed(disk: Disk, directory: Path, run: str) -> bytes | None:
+    """Give the words of a run's status, as JSON; None when it is missing or may not be believed."""
+    try:
+        head = _head.decode(_small(disk, directory / HEAD, _head.SIZE))
+        if head is None or not head.closed:
+            return None
+        status = _snapshot.decode(_small(disk, directory / STATUS, MOST))
+        if status is None or (status.run, status.seq, status.sum, status.version) != (run, head.seq, head.sum, _FORMAT):
+            return None
+        if disk.stat(directory / segment_name(head.segment)).st_size != head.offset:
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            disk.stat(directory / segment_name(head.segment + 1))
+            return None
+    except OSError:
+        return None
+    return status.state
+
+
+def _small(disk: Disk, path: Path, most: int) -> bytes:
+    """Give a file of at most `most` bytes, or one byte more of a larger one."""
+    fd = disk.open(path)
+    try:
+        return disk.pread(fd, most + 1, 0)
+    finally:
+        disk.close(fd)

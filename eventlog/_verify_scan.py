@@ -1,0 +1,277 @@
+"""What a run's directory comes to, as the second reader sees it: lines, segments, torn or damaged, head, snapshots.
+
+The rules are those of the package's docstring, in its order: good lines of every segment, then the head, then the
+snapshots, then what is left of the last segment.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eventlog import _independent_reader
+from eventlog._disk import NotAFile
+from eventlog._frame import NO_SUM
+from eventlog._independent_reader import Later, NotOurs
+from eventlog._line import Torn
+from eventlog._names import HEAD, is_ours, segment_name, segment_number, snapshot_name, snapshot_seq
+from eventlog._snapshot import MAX_SIZE
+from eventlog.errors import LogDamaged
+
+if TYPE_CHECKING:
+    from eventlog._files import Files
+    from eventlog._independent_reader import Piece, Read
+
+_BEGINS = re.compile(rb'\{"seq":')
+
+
+@dataclass(slots=True)
+class Part:
+    """One segment: its good lines from `first` to `last`, where they end, where its last byte but NULs ends, its size.
+
+    `why` says why what follows the good lines is damage, "" when it is nothing or `torn`.
+    """
+
+    number: int
+    first: int = -1
+    last: int = -1
+    lines: int = 0
+    end: int = 0
+    rest: int = 0
+    size: int = 0
+    why: str = ""
+    torn: bool = False
+    good_after: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return segment_name(self.number)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All that was found. `ends` are the segment and the byte where each line ends; `newer` is a format not known."""
+
+    run: str
+    lines: list[Read] = field(default_factory=list)
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    segments: list[Part] = field(default_factory=list)
+    head: dict[str, Any] | None = None
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+    torn: Torn | None = None
+    damage: LogDamaged | None = None
+    newer: int | None = None
+
+
+def gathered(files: Files, run: str) -> Evidence:
+    """Read a run's directory once. The head comes first, so that a live writer only adds to what it promised."""
+    found = Evidence(run, head=_head(files))
+    names = files.names()
+    found.strangers = sorted(name for name in names if not is_ours(name))
+    numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
+    try:
+        found.damage = _segments(files, found, numbers)
+    except Later as later:
+        found.newer = later.args[0]
+        return found
+    if found.damage is None:
+        found.damage = _against_head(files, found)
+    _snapshots(files, found, names)
+    last = found.segments[-1] if found.segments else None
+    if found.damage is None and last is not None and last.rest > last.end:
+        found.torn = Torn(last.file, last.end, last.rest - last.end)
+    return found
+
+
+def _segments(files: Files, found: Evidence, numbers: list[int]) -> LogDamaged | None:
+    if not numbers:
+        return LogDamaged(found.run, segment_name(1), 0, 0, 0, "the first segment is missing")
+    for number in range(1, numbers[-1] + 1):
+        part = Part(number)
+        if number not in numbers:
+            part.why = "it is missing"
+        else:
+            try:
+                _part(files, found, part)
+            except NotAFile:
+                part.why = "it is not a regular file"
+            else:
+                found.segments.append(part)
+                _seal(part, last=number == numbers[-1])
+        if part.why:
+            later = [n for n in numbers if n > number]
+            good = part.good_after + sum(_good_in(files, segment_name(n)) for n in later)
+            return LogDamaged(found.run, part.file, part.end, len(found.lines), good, part.why)
+    return None
+
+
+def _seal(part: Part, *, last: bool) -> None:
+    """Say what a segment must be beyond what its bytes alone say: begun with its header, and ended if one follows."""
+    if not part.lines:
+        part.why = part.why or "it has no whole header, and a segment gets its name only when that is durable"
+    elif not last and part.size > part.end:
+        part.why = part.why or "bytes lie after the end of a sealed segment"
+    elif part.torn:
+        part.why = ""
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What lies after the good lines of a segment: its first piece, its good lines, a whole line with a wrong sum."""
+
+    first: Piece | None = None
+    good: int = 0
+    wrong: bool = False
+    end: int = 0
+
+    def add(self, piece: Piece) -> None:
+        """Look at the next piece."""
+        if piece.solid > piece.start:
+            self.end = piece.solid
+        if self.first is None:
+            self.first = piece
+            self.good = int(piece.nul and _is_good(piece))
+        elif _is_good(piece):
+            self.good += 1
+        elif piece.whole and not piece.nul and _BEGINS.match(piece.data):
+            self.wrong = True
+
+    def judge(self, part: Part) -> None:
+        """Say what it is: nothing, torn, or damage and why."""
+        part.rest = max(self.end, part.end)
+        if self.first is None or part.rest == part.end:
+            return
+        part.good_after = self.good
+        if not (self.first.nul or not self.first.whole):
+            return  # a whole line that is no good one: why that is has been said
+        part.torn = not self.good and not self.wrong
+        part.why = "a line has a hole of NULs" if self.first.nul else "a line has no newline"
+        if self.good:
+            part.why += ", with good lines after it"
+        elif self.wrong:
+            part.why += ", with a whole line after it whose sum is wrong"
+
+
+def _part(files: Files, found: Evidence, part: Part) -> None:
+    rest = _Rest()
+    for piece in _independent_reader.pieces(files.pieces(part.file)):
+        part.size = piece.end
+        if rest.first is None and piece.whole and not piece.nul:
+            try:
+                _take(found, part, piece)
+            except NotOurs as error:
+                part.why = str(error)
+            else:
+                continue
+        rest.add(piece)
+    rest.judge(part)
+
+
+def _take(found: Evidence, part: Part, piece: Piece) -> None:
+    """Add a line to the log; raise `NotOurs` when it is not one, or not the next one."""
+    line = _independent_reader.line(piece.data)
+    last = found.lines[-1] if found.lines else None
+    if line.seq != len(found.lines):
+        raise NotOurs(f"line {line.seq} stands where line {len(found.lines)} was expected")
+    if line.prev != (last.sum if last else NO_SUM):
+        raise NotOurs("it does not follow the line before it")
+    if line.life not in ({last.life, last.life + 1} if last else {1}):
+        raise NotOurs(f"its life is {line.life} after {last.life if last else 0}")
+    if (line.header is not None) is not (piece.start == 0):
+        raise NotOurs("a header stands where none belongs, or is not where one belongs")
+    if line.header is not None:
+        nonce = found.lines[0].header["nonce"] if found.lines and found.lines[0].header else line.header["nonce"]
+        if (line.header["run"], line.header["segment"], line.header["nonce"]) != (found.run, part.number, nonce):
+            raise NotOurs("its header names another run, or another segment")
+    part.first = part.first if part.lines else line.seq
+    part.last, part.lines = line.seq, part.lines + 1
+    part.end = piece.end
+    found.lines.append(line)
+    found.ends.append((part.number, piece.end))
+
+
+def _head(files: Files) -> dict[str, Any] | None:
+    data = _content(files, HEAD)
+    return None if data is None else _independent_reader.head(data)
+
+
+def _against_head(files: Files, found: Evidence) -> LogDamaged | None:
+    head, last, count = found.head, found.segments[-1], len(found.lines)
+    if head is None or head["seq"] < 0:
+        return None
+    seq, offset = head["seq"], head["offset"]
+    if seq >= count:
+        why = f"the head says that line {seq} was acknowledged, and it is gone"
+        return LogDamaged(found.run, last.file, last.end, count, 0, why)
+    after = count - 1 - seq
+    if found.lines[seq].sum != head["sum"] or found.ends[seq] != (head["segment"], offset):
+        why = f"the head names another line {seq} than the log holds"
+        return LogDamaged(found.run, segment_name(max(head["segment"], 1)), offset, seq, after, why)
+    if head["state"] == "closed" and (after or last.rest > last.end):
+        if _head(files) != head:  # the log was opened again while its segments were read
+            found.head = {**head, "state": "open"}
+            return None
+        why = "bytes lie after the end that a closed head names"
+        return LogDamaged(found.run, last.file, offset, seq + 1, after, why)
+    return None
+
+
+def _snapshots(files: Files, found: Evidence, names: list[str]) -> None:
+    """Look at every snapshot, newest first; one that is good and that the log does not confirm is damage."""
+    for seq in sorted((seq for name in names if (seq := snapshot_seq(name)) is not None), reverse=True):
+        name = snapshot_name(seq)
+        data = _content(files, name)
+        if data is None:  # a live writer keeps the newest alone; what is no regular file counts for nothing either
+            continue
+        read = _independent_reader.snapshot(data)
+        why = "it is unreadable" if read is None else ""
+        if read is not None and (read["run"], read["seq"]) != (found.run, seq):
+            why = f"it is of line {read['seq']} of run {read['run']!r}"
+        if read is not None and not why and found.damage is None:
+            found.damage = _against_snapshot(found, seq, read)
+        known = {"version": read["version"] if read else 0, "size": len(data), "why": why}
+        found.snapshots.append({"file": name, "seq": seq, **known})
+
+
+def _against_snapshot(found: Evidence, seq: int, snapshot: dict[str, Any]) -> LogDamaged | None:
+    count, last = len(found.lines), found.segments[-1]
+    if seq + 1 >= count:
+        why = f"a snapshot of line {seq} was made when line {seq + 1} was durable, and that is gone"
+        return LogDamaged(found.run, last.file, last.end, count, 0, why)
+    if found.lines[seq].sum != snapshot["sum"]:
+        why = f"it was made of another line {seq} than the log holds"
+        return LogDamaged(found.run, snapshot_name(seq), 0, seq, count - 1 - seq, why)
+    if (found.lines[seq + 1].header or {}).get("snapshot") != snapshot["digest"]:
+        why = "its state is not the one that the header after its line names"
+        return LogDamaged(found.run, snapshot_name(seq), 0, seq, count - 1 - seq, why)
+    return None
+
+
+def _good_in(files: Files, name: str) -> int:
+    """Count the lines of a file that are good by themselves."""
+    try:
+        return sum(map(_is_good, _independent_reader.pieces(files.pieces(name))))
+    except NotAFile:
+        return 0
+
+
+def _is_good(piece: Piece) -> bool:
+    """Tell whether a line is good by itself, be it after a hole: no line of ours holds a NUL."""
+    try:
+        _independent_reader.line(piece.data[piece.data.rfind(b"\0") + 1 :])
+    except NotOurs:
+        return False
+    except Later:
+        return True
+    return True
+
+
+def _content(files: Files, name: str) -> bytes | None:
+    """Read a file whole; None when there is none, or no regular one."""
+    try:
+        return files.content(name, MAX_SIZE)
+    except (FileNotFoundError, NotAFile):
+        return None

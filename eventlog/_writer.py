@@ -1,0 +1,110 @@
+"""Who may use a log that is open for writing: one thread at a time, of one process, until the writer is dead.
+
+A signal handler that runs inside a save of its own thread is refused, because it would wait for itself. A forked child
+may do nothing: two writers are one too many. What touched nothing on disk (`NotStorable`, `DiskFull`, `DiskFailed`)
+leaves the writer alive; any other error leaves it dead. An interrupt leaves it dead as well, unless nothing had begun.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from eventlog._os_errors import pass_on, said
+from eventlog.errors import DiskFailed, DiskFull, LockLost, LogBusy, LogDead, LogError, NotStorable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from eventlog._disk import Disk
+
+_T = TypeVar("_T")
+CUT_OFF: Final = "a save was cut off between its write and its return"
+
+
+class Writer:
+    """The one writer of a log. `dead` says why it writes nothing more, and is empty while it is alive.
+
+    What is done sets `dead` while the disk is being changed, and says `done` when that is over.
+    """
+
+    def __init__(self, run: str, disk: Disk) -> None:
+        """Belong to this process."""
+        self.dead = ""
+        self._run, self._disk = run, disk
+        self._pid = disk.pid()
+        self._mutex = threading.RLock()
+        self._inside = self._is_ending = False
+        self._done = 0
+
+    def do(self, what: str, act: Callable[[], _T]) -> _T:
+        """Do one thing while no other thread does, and decide what an error leaves of the writer."""
+        if self._disk.pid() != self._pid:
+            raise LogDead(self._run, "this process was forked from the writer")
+        before = self._done
+        try:
+            with self._mutex:
+                self._refuse()
+                try:
+                    self._inside = True
+                    return act()
+                except (NotStorable, DiskFull, DiskFailed):
+                    self.dead = ""
+                    raise
+                except (LogDead, LockLost) as error:
+                    self.dead = error.why if isinstance(error, LogDead) else str(error)
+                    raise
+                except OSError as error:
+                    pass_on(error)
+                    self.dead = f"{what} failed: {said(error)}"
+                    raise LogDead(self._run, self.dead) from error
+                finally:
+                    self._inside = False
+        except LogError:
+            raise
+        except BaseException:  # an interrupt too: it goes on up, and the writer must not outlive it unnoticed
+            if self._done != before:  # an interrupt on the way out: the caller will never see this line
+                self.dead = self.dead or CUT_OFF
+            raise
+
+    def done(self) -> None:
+        """Live on after a change. It is counted first: an interrupt from here on still ends the writer."""
+        self._done += 1
+        self.dead = ""
+
+    def end(self, act: Callable[[], None] | None, why: str, let_go: Callable[[], None]) -> None:
+        """Do the last thing, if there is one and the writer is alive, and let go whatever comes of it.
+
+        Nothing is done inside another end: a signal handler that let go there would have it write to files that are
+        closed, whose numbers may be other files' by then.
+        """
+        if self._disk.pid() != self._pid:
+            let_go()
+            return
+        with self._mutex:  # a save in flight must not find its files closed, and their numbers given to others
+            if self._is_ending:
+                return
+            self._refuse(dead=False)
+            try:
+                self._is_ending = True
+                self._last(act, why)
+            finally:
+                self._is_ending = False
+                let_go()
+
+    def _last(self, act: Callable[[], None] | None, why: str) -> None:
+        try:
+            if act is not None and not self.dead:
+                act()
+                self.dead = why
+        except OSError as error:
+            pass_on(error)
+            raise LogDead(self._run, f"it could not be closed: {said(error)}") from error
+        finally:
+            self.dead = self.dead or why
+
+    def _refuse(self, *, dead: bool = True) -> None:
+        if self._inside:  # a signal handler that interrupted a save: the mutex is its own thread's already
+            raise LogBusy(self._run)
+        if dead and self.dead:
+            raise LogDead(self._run, self.dead)

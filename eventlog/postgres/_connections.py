@@ -1,0 +1,237 @@
+"""The connections of one process to one database, and what becomes of a statement whose connection was lost.
+
+Each statement is a transaction, so an error that the server reports has changed nothing, and is raised. A connection
+that breaks leaves it unknown whether the statement was done. So everything that is run here can be run again, and finds
+out by itself that it was done before: the row of a run names the sum of its last line, and who holds it.
+
+A connection through a pooler (as pgbouncer) is another server process for each statement. It shows by its process id,
+which is not the server's; then nothing is prepared, set or listened to. A forked child must not even close a connection
+that it inherited: it forgets them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from eventlog._in_child import not_for_children
+from eventlog._line import Storage
+from eventlog.errors import DiskFailed, OtherSchema
+from eventlog.postgres._schema import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from eventlog.postgres._place import Connection, Place
+
+T = TypeVar("T")
+_KEPT: Final = 16
+"""Connections that are kept when nobody uses them."""
+_PATIENCE: Final = 2.0
+"""Seconds in which something is begun again on a fresh connection, unless its caller has longer."""
+_PAUSE: Final = 0.02
+_LONGEST: Final = 0.2
+_LEFT: Final[list[Connection]] = []
+"""What a forked child inherited, and must neither use nor close."""
+_HELLO: Final = """
+select pg_backend_pid(), clock_timestamp(), current_setting('server_version'), current_setting('fsync'),
+  current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
+  (select version from refold.version)"""  # noqa: E501
+
+
+class Hello(NamedTuple):
+    """What a server says of itself at the beginning of a connection."""
+
+    pid: int
+    now: datetime
+    server: str
+    fsync: str
+    full_pages: str
+    commit: str
+    isolation: str
+    version: int
+
+    def storage(self) -> Storage:
+        """What a run there can be trusted to survive."""
+        given = {"fsync": self.fsync, "full_page_writes": self.full_pages, "synchronous_commit": self.commit}
+        off = [f"{name} is off" for name, value in given.items() if value == "off"]
+        kind = f"postgresql {self.server.split()[0]}"
+        return Storage(kind, "killed process" if off else "power loss", ", ".join(off))
+
+
+class _Joined(threading.local):
+    """The transaction that a thread is in: its connection, and what undoes in memory what is rolled back there."""
+
+    connection: Connection | None = None
+    undo: list[Callable[[], None]]
+
+
+class Connections:
+    """The connections of this process. `ahead` is how far the server's clock is ahead of this machine's."""
+
+    def __init__(self, place: Place, seconds: float) -> None:
+        self.place = place
+        self.ahead = timedelta(0)
+        self.pooled = False
+        self.storage = Storage("postgresql", "killed process", "it was not asked yet")
+        self._options = {"connect_timeout": max(2, int(seconds / 3)), "tcp_user_timeout": int(seconds * 500)}
+        self._met = False
+        self._idle: list[Connection] = []
+        self._mutex = threading.Lock()
+        self._joined = _Joined()
+        weakref.finalize(self, _close_all, self._idle)
+        not_for_children(self)
+
+    def fresh(self) -> Connection:
+        """Open a connection of the caller's own. Raises `psycopg.Error`, `OtherSchema`."""
+        connection = self.place.connect(**self._options, prepare_threshold=None)
+        try:
+            self._greet(connection)
+        except BaseException:  # an interrupt too leaves no connection open
+            connection.close()
+            raise
+        return connection
+
+    def run(self, act: Callable[[Connection], T], *, patient: Callable[[], bool] = lambda: False) -> T:
+        """Do one thing, which can be done again: on a fresh connection, when the first is lost meanwhile.
+
+        Args:
+            act: Raises what psycopg raises.
+            patient: Whether to try for longer than a moment.
+
+        Raises:
+            LogError: The server refused it: nothing was changed. Or it can't be reached.
+        """
+        if self._joined.connection is not None:
+            with self.place.errors():
+                return act(self._joined.connection)
+        return self._tried(act, patient)
+
+    def _tried(self, act: Callable[[Connection], T], patient: Callable[[], bool]) -> T:
+        began, pause = time.monotonic(), _PAUSE
+        while True:
+            connection: Connection | None = None
+            try:
+                connection = self._taken()
+                return act(connection)
+            except psycopg.Error as error:
+                lost = connection is None or connection.closed
+                if not lost or not (patient() or time.monotonic() - began < _PATIENCE):
+                    raise self.place.refused(error) from error
+                self._drop_idle()
+            finally:
+                if connection is not None:
+                    self._give_back(connection)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+
+    def rows(
+        self, query: str, values: Mapping[str, Any] | Sequence[Any] = (), *, patient: Callable[[], bool] = lambda: False
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement, as `run` does, and give its rows."""
+
+        def act(connection: Connection) -> list[tuple[Any, ...]]:
+            cursor = connection.execute(query, values, binary=True)
+            return cursor.fetchall() if cursor.description is not None else []
+
+        return self.run(act, patient=patient)
+
+    @contextlib.contextmanager
+    def joined(self, connection: Connection) -> Iterator[None]:
+        """Do all that this thread does meanwhile in one transaction, on this connection."""
+        if self._joined.connection is not None:
+            raise DiskFailed(str(self.place), "this thread is in a transaction already")
+        self._joined.connection, self._joined.undo = connection, []
+        try:
+            yield
+        except BaseException:  # whatever ends the block ends the transaction, and what it made must not be believed
+            for undo in reversed(self._joined.undo):
+                undo()
+            raise
+        finally:
+            self._joined.connection = None
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether this thread is in a transaction."""
+        return self._joined.connection is not None
+
+    def meet(self) -> None:
+        """Ask the server what it is, once."""
+        if not self._met:
+            self._tried(lambda _: None, lambda: False)
+
+    def undo(self, change: Callable[[], None]) -> None:
+        """Note what to change back in memory if the transaction that this thread is in comes to nothing."""
+        if self._joined.connection is not None:
+            self._joined.undo.append(change)
+
+    def heard(self, now: datetime, sent: float) -> None:
+        """Note the server's time, which was asked for at a moment of the monotonic clock."""
+        half = timedelta(seconds=(time.monotonic() - sent) / 2)
+        self.ahead = now + half - datetime.now(UTC)
+
+    def close(self) -> None:
+        """Close the connections that nobody uses; others are made when they are needed."""
+        with self._mutex:
+            _close_all(self._idle)
+            self._idle.clear()
+
+    def close_copies(self) -> None:
+        """Forget every connection: in a forked child, which must not close what its parent uses."""
+        _LEFT.extend(self._idle)
+        self._idle.clear()
+        self._mutex = threading.Lock()
+        self._joined = _Joined()
+
+    def _taken(self) -> Connection:
+        with self._mutex:
+            if self._idle:
+                return self._idle.pop()
+        return self.fresh()
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.close()
+            return
+        with self._mutex:
+            if len(self._idle) < _KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop_idle(self) -> None:
+        """A server that ended one connection has often ended all."""
+        with self._mutex:
+            dead, self._idle[:] = self._idle[:], []
+        for connection in dead:
+            connection.close()
+
+    def _greet(self, connection: Connection) -> None:
+        sent = time.monotonic()
+        row = connection.execute(_HELLO).fetchone()
+        assert row is not None
+        hello = Hello(*row)
+        if hello.version != VERSION:
+            raise OtherSchema(str(self.place), f"has tables of another version ({hello.version}; this one: {VERSION})")
+        self.heard(hello.now, sent)
+        self.pooled = hello.pid != connection.info.backend_pid
+        if not self.pooled:
+            connection.prepare_threshold = 0
+            if hello.commit == "off" or hello.isolation != "read committed":
+                connection.execute("set synchronous_commit = on")
+                connection.execute("set default_transaction_isolation = 'read committed'")
+                hello = hello._replace(commit="on")
+        self.storage, self._met = hello.storage(), True
+
+
+def _close_all(idle: list[Connection]) -> None:
+    for connection in idle:
+        connection.close()

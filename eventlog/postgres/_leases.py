@@ -1,0 +1,138 @@
+"""Leases: until when this process may begin effects for the runs that it holds, and the thread that renews them.
+
+A lease ends here before it ends at the server: it is counted from before the request was sent, and a margin is taken
+off. The clock counts while the machine is suspended, where the system has such a clock. All leases of a process are
+renewed by one statement, each third of their length, on a connection that nothing else uses: a save that hangs holds no
+renewal up. One that comes after its run was given back renews nothing, or nobody would hold the run and nobody could.
+Between renewals the thread asks which of the runs have mail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+from eventlog._in_child import not_for_children
+from eventlog.errors import LogError
+
+if TYPE_CHECKING:
+    from eventlog.postgres._connections import Connections
+    from eventlog.postgres._place import Connection
+
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_TICK: Final = 0.5
+_IDLE: Final = 5.0
+"""Seconds without a lease after which the thread ends."""
+_RENEW: Final = """
+update refold.run r set expires = greatest(expires, clock_timestamp() + %s)
+from unnest(%s::text[], %s::bigint[]) as held(run, token)
+where r.run = held.run and r.token = held.token and r.owner is not null
+returning r.run, r.token, r.mail, clock_timestamp()"""
+_MAIL: Final = "select run, token, mail, clock_timestamp() from refold.run where run = any(%s) and mail > 0"
+
+
+def boot() -> float:
+    """Seconds since this machine was started."""
+    return time.clock_gettime(_BOOT)
+
+
+class Lease:
+    """One holding of a run. `mail` is how many requests lie in its inbox, as far as is known."""
+
+    def __init__(self, run: str, token: int, until: float) -> None:
+        self.run, self.token, self.until = run, token, until
+        self.lost = False
+        self.mail = 0
+
+    def holds(self, seconds: float = 0.0) -> bool:
+        """Whether it lasts for so many seconds more."""
+        return not self.lost and boot() + seconds < self.until
+
+
+class Leases:
+    """The leases of this process."""
+
+    def __init__(self, connections: Connections, seconds: float, margin: float) -> None:
+        self.seconds = seconds
+        self.length = timedelta(seconds=seconds)
+        self._lasts = seconds - margin
+        self._connections = connections
+        self._held: dict[tuple[str, int], Lease] = {}
+        self._mutex = threading.Lock()
+        self._thread: threading.Thread | None = None
+        not_for_children(self)
+
+    def end(self, sent: float) -> float:
+        """When a lease ends that was asked for at a moment of `boot`."""
+        return sent + self._lasts
+
+    def hold(self, lease: Lease) -> None:
+        """Renew a lease from now on."""
+        with self._mutex:
+            self._held[lease.run, lease.token] = lease
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew, name="refold leases", daemon=True)
+                self._thread.start()
+
+    def drop(self, lease: Lease) -> None:
+        """Renew a lease no more."""
+        with self._mutex:
+            self._held.pop((lease.run, lease.token), None)
+
+    def close_copies(self) -> None:
+        """Hold nothing: in a forked child, where the thread is not."""
+        self._mutex, self._held, self._thread = threading.Lock(), {}, None
+
+    def _renew(self) -> None:
+        connection: Connection | None = None
+        renewed, busy = boot(), time.monotonic()
+        tick = min(_TICK, self.seconds / 6)
+        try:
+            while True:
+                time.sleep(tick)
+                with self._mutex:
+                    held = list(self._held.values())
+                    if held:
+                        busy = time.monotonic()
+                    elif time.monotonic() - busy > _IDLE:
+                        self._thread = None
+                        return
+                if not held:
+                    continue
+                try:
+                    if connection is None or connection.closed:
+                        connection = self._connections.fresh()
+                    if boot() - renewed > self.seconds / 3 - tick:
+                        renewed = self._extend(connection, held)
+                    else:
+                        self._look(connection, held)
+                except (psycopg.Error, LogError):
+                    if connection is not None:
+                        connection.close()
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _extend(self, connection: Connection, held: list[Lease]) -> float:
+        sent, asked = boot(), time.monotonic()
+        given = (self.length, [lease.run for lease in held], [lease.token for lease in held])
+        found = {(run, token): (mail, now) for run, token, mail, now in connection.execute(_RENEW, given)}
+        for lease in held:
+            if (lease.run, lease.token) in found:
+                lease.mail, now = found[lease.run, lease.token]
+                lease.until = max(lease.until, self.end(sent))
+                self._connections.heard(now, asked)
+            else:
+                lease.lost = True
+        return sent
+
+    def _look(self, connection: Connection, held: list[Lease]) -> None:
+        mine = {(lease.run, lease.token): lease for lease in held}
+        for run, token, mail, _ in connection.execute(_MAIL, ([lease.run for lease in held],)):
+            with contextlib.suppress(KeyError):
+                mine[run, token].mail = mail

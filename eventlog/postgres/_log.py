@@ -1,0 +1,236 @@
+"""A run's log that is open for writing: what a save does, and what is known when it fails.
+
+A save is one statement: it raises the end of the log in the run's row, if the row still has this holder's token and the
+line before, and then inserts the line; it renews the lease, and brings back how much mail there is. No row: either an
+earlier try of this save was done (the row then names its sum), or another has taken the run (`LockLost`). An expired
+lease whose token still stands may write: nobody has read the log in between.
+
+A connection that breaks leaves the fate of a save unknown, so it is sent again until the lease ends here; a repeat
+changes nothing. An error that the server reports is a rollback: the log goes on as it was.
+
+A log that is dead gives nothing back: its lease runs out, and who opens the run then knows that a holder was lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import psycopg
+from psycopg.types.numeric import Int8
+
+from eventlog import _snapshot
+from eventlog._frame import compose, in_utc
+from eventlog._log import Log
+from eventlog._snapshot import KEPT, Snapshot
+from eventlog._writer import CUT_OFF, Writer
+from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError
+from eventlog.postgres._leases import boot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from eventlog._disk import Disk
+    from eventlog._line import Line
+    from eventlog.postgres._connections import Connections
+    from eventlog.postgres._leases import Lease, Leases
+
+_APPEND: Final = """
+with held as (
+  update refold.run set seq = %(seq)s, sum = %(sum)s, life = %(life)s, at = %(at)s, bytes = bytes + %(size)s,
+    status = %(status)b, closed = %(closed)s,
+    agent = coalesce(%(agent)s, agent), expires = greatest(expires, clock_timestamp() + %(length)s)
+  where run = %(run)s and token = %(token)s and seq = %(before)s returning run, mail)
+insert into refold.line select run, %(seq)s, %(data)b from held returning (select mail from held)"""
+_WAS: Final = (
+    "select mail from refold.run where run = %(run)s and token = %(token)s and seq = %(seq)s and sum = %(sum)s"
+)
+_RELEASE: Final = """
+update refold.run set expires = '-infinity', owner = null, status = coalesce(%(status)b, status),
+  closed = closed or %(closed)s, agent = coalesce(%(agent)s, agent),
+  wake = case when mail > 0 then clock_timestamp() else %(wake)s end
+where run = %(run)s and token = %(token)s"""
+_SNAPSHOT: Final = """
+with kept as (insert into refold.snapshot select run, %(seq)s, %(data)b from refold.run
+  where run = %(run)s and token = %(token)s on conflict do nothing returning run)
+delete from refold.snapshot s using kept where s.run = kept.run and s.seq < (
+  select seq from refold.snapshot where run = %(run)s and seq < %(seq)s order by seq desc offset %(before)s limit 1)"""
+_TAKE: Final = """
+with gone as (delete from refold.inbox where run = %(run)s and name = any(%(names)s) returning name),
+  told as (update refold.run set mail = greatest(0, mail - (select count(*) from gone)) where run = %(run)s
+    returning mail)
+select name, (select mail from told) from gone"""
+_FULL: Final = {"53100", "53000"}
+_UNKNOWN: Final = ("08", "57P", "40003")
+"""What a server says whose statement may have been done all the same."""
+
+
+class Row(Log):
+    """One run in a database, open for writing."""
+
+    lease_lost = False
+    wake: datetime | None = None
+    """When somebody must look at the run once it is given back, if no status says another time."""
+
+    def __init__(
+        self, run: str, life: int, lease: Lease, *, connections: Connections, leases: Leases, disk: Disk
+    ) -> None:
+        """Belong to a lease that was taken. The rest is said by whoever made or read the lines."""
+        self.run, self.life, self.lease = run, life, lease
+        self.lines, self.snapshot, self.findings = [], None, []
+        self.status: msgspec.Struct | None = None
+        self.weight, self._sum = 0, ""
+        self._connections, self._leases = connections, leases
+        self._writer = Writer(run, disk)
+
+    def stands(self, seq: int, total: str, at: datetime) -> None:
+        """Say what the last line is."""
+        self.seq, self._sum, self.at = seq, total, at
+
+    @property
+    def bytes_since_snapshot(self) -> int:
+        """Bytes of the lines since."""
+        return self.weight
+
+    def holds(self, seconds: float = 0.0) -> bool:
+        """Tell whether the lease lasts so long, by this machine's clock; also while another thread saves."""
+        return self.lease.holds(seconds)
+
+    def append(
+        self,
+        at: datetime,
+        events: Sequence[bytes],
+        *,
+        room: int = 0,  # noqa: ARG002 (a database has no use for it)
+        status: msgspec.Struct | None = None,
+    ) -> Line:
+        """Write the line, the run's end and its status, and renew the lease."""
+        return self._writer.do("a save", lambda: self._save(at, events, status))
+
+    def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
+        """Keep the snapshot as a row."""
+        return self._writer.do("a compaction", lambda: self._compact(state, version, seq))
+
+    def inbox(self) -> list[str]:
+        """List the rows of the inbox; only if the last save, or the thread of the leases, saw mail."""
+        with contextlib.suppress(LogError):
+            return self._names() if self.lease.mail else []
+        return []
+
+    def request(self, name: str) -> bytes | str | None:
+        """Read a row of the inbox."""
+        query = "select data from refold.inbox where run = %s and name = %s"
+        try:
+            found = self._rows(query, (self.run, name))
+        except LogError as error:
+            return f"it can't be read: {error}"
+        return found[0][0] if found else None
+
+    def acknowledge(self, names: Collection[str]) -> set[str]:
+        """Remove rows of the inbox."""
+        given = {"run": self.run, "names": list(names)}
+        if names and not self._writer.dead:
+            with contextlib.suppress(LogError):
+                found = self._rows(_TAKE, given)
+                self.lease.mail = found[0][1] if found else self.lease.mail
+                return {row[0] for row in found}
+        return set()
+
+    def close(self) -> None:
+        """Give the lease back, and say when somebody must look at the run again."""
+        self._writer.end(self._end, "it was closed", self._let_go)
+
+    def abandon(self) -> None:
+        """Leave the lease to run out."""
+        self._writer.end(None, "it was abandoned", self._let_go)
+
+    def _save(self, at: datetime, events: Sequence[bytes], status: msgspec.Struct | None) -> Line:
+        at = max(in_utc(self.run, at), self.at)
+        data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
+        self._writer.dead = CUT_OFF
+        values: dict[str, Any] = {
+            "run": self.run,
+            "token": Int8(self.lease.token),
+            "before": Int8(self.seq),
+            "seq": Int8(line.seq),
+            "sum": line.sum,
+            "life": Int8(line.life),
+            "at": line.at,
+            "size": Int8(len(data)),
+            "data": data,
+            "length": self._leases.length,
+            **_said(status),
+        }
+        sent = boot()
+        found = self._sure(_APPEND, values) or self._sure(_WAS, values)
+        if not found:
+            self.lease.lost = True
+            raise LockLost(self.run, "its lease ran out, and another process has taken the run")
+        was = (self.seq, self._sum, self.at, self.status)
+        self._connections.undo(lambda: self._back(*was))
+        self.lease.mail, self.lease.until = found[0][0], max(self.lease.until, self._leases.end(sent))
+        self.stands(line.seq, line.sum, line.at)
+        self.weight += len(data)
+        self.status = status
+        self._writer.done()
+        return line
+
+    def _back(self, seq: int, total: str, at: datetime, status: msgspec.Struct | None) -> None:
+        self.stands(seq, total, at)
+        self.status = status
+
+    def _sure(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run a statement of a save. Raises `DiskFull`, `DiskFailed` when nothing was changed, else `LogDead`."""
+        try:
+            return self._rows(query, values)
+        except LogError as error:
+            cause = error.__cause__
+            state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
+            if state is None or state.startswith(_UNKNOWN):
+                raise LogDead(self.run, f"whether its last line was saved is unknown: {error}") from error
+            if state in _FULL:
+                raise DiskFull(self.run, str(error)) from error
+            if isinstance(error, DiskFailed):
+                raise
+            raise DiskFailed(str(self._connections.place), str(error)) from error
+
+    def _rows(self, query: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self._connections.rows(query, values, patient=self.lease.holds)
+
+    def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
+        if seq is not None and seq != self.seq:
+            return None
+        data = _snapshot.encode(self.run, self.seq, self._sum, version, state)
+        values = {"run": self.run, "token": self.lease.token, "seq": self.seq, "data": data, "before": KEPT - 2}
+        self._rows(_SNAPSHOT, values)
+        self.snapshot, self.weight = Snapshot(self.run, self.seq, self._sum, version, state, len(data)), 0
+        return self.snapshot
+
+    def _names(self) -> list[str]:
+        query = "select name from refold.inbox where run = %s order by name"
+        return [row[0] for row in self._rows(query, (self.run,))]
+
+    def _end(self) -> None:
+        self._writer.dead = "it could not be closed"
+        values = {"run": self.run, "token": self.lease.token, **_said(self.status)}
+        if self.status is None:
+            values["wake"] = self.wake
+        try:
+            self._connections.rows(_RELEASE, values)
+        except LogError as error:
+            raise LogDead(self.run, f"it could not be given back, and its lease runs out: {error}") from error
+
+    def _let_go(self) -> None:
+        self._leases.drop(self.lease)
+
+
+def _said(status: msgspec.Struct | None) -> dict[str, Any]:
+    """What a row says of a run after its last line."""
+    said: dict[str, Any] = {name: getattr(status, name, None) for name in ("wake", "agent")}
+    return {
+        **said,
+        "closed": bool(getattr(status, "closed", False)),
+        "status": None if status is None else msgspec.json.encode(status),
+    }

@@ -1,0 +1,59 @@
+"""Pruning a database: one statement removes runs and inserts their tombstones, so there is always one of the two.
+
+A tombstone is the bytes that a directory would keep. Nobody needs to open a run for that: the statement passes over
+what is held, or was written to since it was looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from eventlog import _tombstone
+from eventlog._tombstone import Tombstone
+from eventlog.errors import LogError, NoSuchRun, RunLocked, RunPruned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from eventlog.postgres._connections import Connections
+
+_LOOK: Final = "select run, seq, sum, at, parent from refold.run where run = any(%s)"
+_PRUNE: Final = """
+with given as (select * from unnest(%(runs)s::text[], %(sums)s::text[], %(datas)b::bytea[]) as g (run, sum, data)),
+gone as (delete from refold.run r using given g
+  where r.run = g.run and r.sum = g.sum and (r.owner is null or r.expires < clock_timestamp())
+  returning r.run, r.at, r.parent, g.data),
+lines as (delete from refold.line l using gone where l.run = gone.run),
+snapshots as (delete from refold.snapshot s using gone where s.run = gone.run),
+requests as (delete from refold.inbox i using gone where i.run = gone.run)
+insert into refold.pruned select run, at, parent, data from gone returning run"""
+_FORGET: Final = "delete from refold.pruned where ended < %s returning run"
+
+
+def prune(connections: Connections, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
+    """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
+    sums, datas = dict[str, str](), []
+    for run, seq, total, at, parent in connections.rows(_LOOK, (list(ended),)):
+        sums[run] = total
+        datas.append(_tombstone.encode(run, seq, Tombstone(at=at, sum=total, parent=parent, words=ended[run])))
+    values = {"runs": list(sums), "sums": list(sums.values()), "datas": datas}
+    gone = {row[0] for row in connections.rows(_PRUNE, values)}
+    for run in ended:
+        problem = None if run in gone else missing(connections, str(connections.place), run)
+        if run not in sums or problem is None:
+            yield run, problem
+        else:  # a connection that broke may have hidden that it was done
+            yield run, None if isinstance(problem, RunPruned) else RunLocked(run, None, "", None)
+
+
+def forget(connections: Connections, before: datetime, *, dry: bool) -> list[str]:
+    """Remove the tombstones of runs that ended before a time, unless `dry`; give their ids."""
+    query = "select run from refold.pruned where ended < %s" if dry else _FORGET
+    return [row[0] for row in connections.rows(query, (before,))]
+
+
+def missing(connections: Connections, place: str, run: str) -> NoSuchRun:
+    """Give the error for a run that is not there: it was pruned, or never was."""
+    found = connections.rows("select data from refold.pruned where run = %s", (run,))
+    return _tombstone.pruned(run, place, _tombstone.decode(run, found[0][0])) if found else NoSuchRun(run, place)

@@ -1,0 +1,284 @@
+"""The store that is a PostgreSQL database: making, opening, reading and listing runs.
+
+A run is made by one statement, and taken by one, which raises its token if the lease before has ended. Its lines are
+read by the statements after that: they see all that was saved under older tokens. Whoever takes a run names itself by a
+value of this taking alone, so a taking whose connection was lost can be made again.
+
+A fork and the stop of its parent are one transaction: there is no moment in which both go on, or neither.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+from eventlog import _inbox
+from eventlog._inbox import Unread
+from eventlog._lock import Holder
+from eventlog._names import check_id
+from eventlog._store import Store
+from eventlog.errors import RunExists, RunLocked, RunPruned
+from eventlog.postgres import _due, _place, _prune
+from eventlog.postgres._bell import Carriers, Rings
+from eventlog.postgres._connections import Connections
+from eventlog.postgres._leases import Lease, Leases, boot
+from eventlog.postgres._log import Row
+from eventlog.postgres._read import End, Moment, Rows, load
+
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from eventlog._new_run import Begin
+    from eventlog._scan import Reading
+    from eventlog._snapshot import Snapshot
+    from eventlog.errors import LogError
+    from eventlog.postgres._place import Connection
+
+_CREATE: Final = """
+with made as (
+  insert into refold.run (run, token, owner, since, expires, seq, sum, life, at, bytes, began, parent)
+  select %(run)s, 1, %(owner)s, clock_timestamp(), clock_timestamp() + %(length)s, %(seq)s, %(sum)s, %(life)s, %(at)s,
+    %(size)s, %(began)s, %(parent)s where not exists (select from refold.pruned where run = %(run)s)
+  on conflict do nothing returning run),
+lines as (insert into refold.line
+  select run, n, d from made, unnest(%(seqs)s::bigint[], %(datas)b::bytea[]) as t (n, d))
+select exists (select from made) or exists (select from refold.run where run = %(run)s and owner = %(owner)s)"""
+_TAKE: Final = """
+with old as (select run, owner, since, expires, wake from refold.run where run = %(run)s for update),
+taken as (
+  update refold.run r set token = r.token + 1, owner = %(owner)s, since = clock_timestamp(),
+    expires = clock_timestamp() + %(length)s, wake = null
+  from old where r.run = old.run and (old.expires < clock_timestamp() or old.owner = %(owner)s)
+  returning r.run, r.token, r.mail, r.seq, r.sum, r.life, r.at, r.bytes, false)
+select old.owner, old.since, nullif(old.expires, '-infinity'), old.wake, taken.* from old left join taken using (run)"""
+_PUT_BACK: Final = """
+update refold.run set owner = null, expires = '-infinity', wake = %s where run = %s and token = %s"""
+_POST: Final = """
+with box as (insert into refold.inbox select run, %(name)s, %(data)b from refold.run where run = %(run)s
+  on conflict do nothing returning run),
+told as (update refold.run r set mail = mail + 1, wake = case when owner is null then clock_timestamp() else wake end
+  from box where r.run = box.run returning r.run)
+select exists (select from told), exists (select from refold.run where run = %(run)s),
+  (select data = %(data)b from refold.inbox where run = %(run)s and name = %(name)s)"""
+
+
+class Postgres(Store):
+    """A database of runs. `refold migrate` makes its tables.
+
+    Args:
+        url: As `postgresql://USER@HOST:PORT/DATABASE`. A password is better kept in `~/.pgpass` or `PGPASSWORD`.
+        lease: Seconds after which a run is free whose holder died or was cut off.
+        margin: Seconds before the end of its lease from which a holder begins nothing more.
+        shared_workspace: Whether every machine has the workspaces of the runs under the same paths.
+    """
+
+    knows_due = True
+
+    def __init__(self, url: str, *, lease: float = 30.0, margin: float = 1.0, shared_workspace: bool = False) -> None:
+        self.shared_workspace = shared_workspace
+        self._place = _place.read(url)
+        self.connections = Connections(self._place, lease)
+        self._leases = Leases(self.connections, lease, margin)
+        self._moment = Moment(self.connections, str(self))
+
+    def __str__(self) -> str:
+        """Give the URL without a password."""
+        return str(self._place)
+
+    def __repr__(self) -> str:
+        """Give the URL without a password, as a constructor."""
+        return f"Postgres({str(self)!r})"
+
+    def within(self, connection: Connection) -> contextlib.AbstractContextManager[None]:
+        """Do what this thread does here meanwhile in the caller's own transaction, on the caller's connection.
+
+        Example:
+            with connection.transaction(), runs.within(connection): ...
+        """
+        return self.connections.joined(connection)
+
+    def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Row:
+        """Insert the run and its lines, in one transaction with what `ready` does."""
+        self.now()
+        lines, content = begin(self.connections.storage, self.disk.random(16))
+        header, last = lines[0].header, lines[-1]
+        assert header is not None  # a log begins with one
+        datas = [line + b"\n" for line in b"".join(content).split(b"\n")[:-1]]
+        parent = header.parent.run if header.parent is not None and header.salvaged is None else None
+        values = {
+            "run": run,
+            "owner": self._owner(),
+            "length": self._leases.length,
+            "parent": parent,
+            "seq": last.seq,
+            "sum": last.sum,
+            "life": last.life,
+            "at": last.at,
+            "began": lines[0].at,
+            "size": sum(map(len, datas)),
+            "seqs": list(range(len(datas))),
+            "datas": datas,
+        }
+        sent = boot()
+
+        def make(connection: Connection) -> bool:
+            made = connection.execute(_CREATE, values).fetchone()
+            return bool(made and made[0])
+
+        def both(connection: Connection) -> bool:
+            with connection.transaction(), self.connections.joined(connection):
+                made = make(connection)
+                if made and ready is not None:
+                    ready()
+            return made
+
+        if not self.connections.run(make if ready is None else both):
+            gone = _prune.missing(self.connections, str(self), run)
+            raise gone if isinstance(gone, RunPruned) else RunExists(run, str(self))
+        log = self._log(run, life, Lease(run, 1, self._leases.end(sent)))
+        log.stands(last.seq, last.sum, last.at)
+        log.lines, log.weight = lines, sum(map(len, datas))
+        return log
+
+    def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Row:
+        """Take the lease, then read the lines."""
+        check_id(run)
+        sent = boot()
+        values = {"run": run, "owner": self._owner(), "length": self._leases.length}
+        found = self.connections.rows(_TAKE, values)
+        if not found:
+            raise _prune.missing(self.connections, str(self), run)
+        owner, since, until, wake, _, token, mail, *rest = found[0]
+        if token is None:
+            holder = _named(owner, since)
+            raise RunLocked(run, holder.pid, holder.host, since, until)
+        end = End(*rest)
+        log = self._log(run, end.life + 1, Lease(run, token, self._leases.end(sent)))
+        log.stands(end.seq, end.sum, end.at)
+        log.lease_lost, log.lease.mail = owner is not None, mail
+        log.wake = self.now() if owner is not None else wake
+        try:
+            reading, log.weight = self.connections.run(functools.partial(load, run=run, end=end, accept=accept))
+            if reading.damage is not None:
+                raise reading.damage  # noqa: TRY301 (as it was found, like any other error)
+        except BaseException:  # an interrupt too gives the lease back
+            log.abandon()
+            self.connections.rows(_PUT_BACK, (wake, run, token))
+            raise
+        log.lines, log.snapshot, log.findings = reading.lines, reading.snapshot, reading.findings
+        return log
+
+    def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
+        """Read the rows of a run."""
+        return self._moment.scan(check_id(run), accept)
+
+    def files(self, run: str) -> Rows:
+        """Give the rows of a run as files."""
+        return Rows(self.connections, self._moment, check_id(run))
+
+    def due(self, agents: Collection[str], limit: int) -> list[str]:
+        """Give runs whose time has come, or whose lease ran out, and put them off for everybody else."""
+        return _due.due(self.connections, agents, limit)
+
+    def names(self) -> list[str]:
+        """List the ids of all runs."""
+        return [row[0] for row in self._rows("select run from refold.run")]
+
+    def runs(self) -> list[str]:
+        """List the ids of the runs, newest first."""
+        return [row[0] for row in self._rows("select run from refold.run order by began desc, run desc")]
+
+    def parents(self) -> dict[str, str]:
+        """Read a column."""
+        return dict(self._rows("select run, parent from refold.family"))
+
+    def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
+        """Replace the rows of each run by one, its tombstone."""
+        return _prune.prune(self.connections, ended)
+
+    def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
+        """Remove those rows."""
+        return _prune.forget(self.connections, before, dry=dry)
+
+    def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
+        """Read a column, which is as new as the log."""
+        query = "select run, status, owner is not null and expires > clock_timestamp() from refold.run"
+        if among is None:
+            yield from self._rows(query)
+        else:
+            names = list(among)
+            found = {row[0]: row for row in self._rows(f"{query} where run = any(%s)", names)}
+            yield from (found.get(name, (name, None, False)) for name in names)
+
+    def holder(self, run: str) -> Holder | None:
+        """Read whose lease has not ended."""
+        query = (
+            "select owner, since from refold.run where run = %s and owner is not null and expires > clock_timestamp()"
+        )
+        found = self._rows(query, check_id(run))
+        return _named(*found[0]) if found else None
+
+    def bell(self) -> Rings:
+        """Give the doorbell, a channel of the server."""
+        return Rings(self.connections)
+
+    def enter(self) -> Carriers:
+        """Do nothing: leases run out."""
+        return Carriers()
+
+    def post(self, run: str, name: str, request: bytes) -> bool:
+        """Insert a row, and have the run's row say that there is mail."""
+        check_id(run)
+        _inbox.check(run, name, request)
+        values = {"run": run, "name": name, "data": request}
+        won, exists, same = self.connections.rows(_POST, values)[0]
+        if not exists:
+            raise _prune.missing(self.connections, str(self), run)
+        return bool(won or same)  # the same bytes: posted before, and the connection was lost
+
+    def inbox(self, run: str) -> Unread:
+        """List the rows of the run's inbox."""
+        self.files(run)
+        return Unread(
+            [row[0] for row in self._rows("select name from refold.inbox where run = %s order by name", run)], []
+        )
+
+    def request(self, run: str, name: str) -> bytes | str | None:
+        """Read a row of the run's inbox."""
+        found = self._rows("select data from refold.inbox where run = %s and name = %s", check_id(run), name)
+        return found[0][0] if found else None
+
+    def now(self) -> datetime:
+        """Give this machine's time, corrected by how far the server's clock is ahead."""
+        self.connections.meet()
+        return super().now() + self.connections.ahead
+
+    def host(self) -> tuple[str, int]:
+        """Give the name of this machine and the id of this process."""
+        return self.disk.host(), self.disk.pid()
+
+    def _log(self, run: str, life: int, lease: Lease) -> Row:
+        log = Row(run, life, lease, connections=self.connections, leases=self._leases, disk=self.disk)
+        if not self.connections.is_joined:  # a row that is not committed yet would look lost
+            self._leases.hold(lease)
+        return log
+
+    def _owner(self) -> str:
+        host, pid = self.host()
+        return f"{host}:{pid}:{self.disk.random(8)}"
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self.connections.rows(query, values)
+
+
+def _named(owner: str, since: datetime) -> Holder:
+    host, pid, _ = owner.rsplit(":", 2)
+    return Holder(int(pid), host, since)
+
+
+@functools.cache
+def at(url: str) -> Postgres:
+    """Give the store of a URL: one for a process, so that its connections are few and its leases renewed together."""
+    return Postgres(url)

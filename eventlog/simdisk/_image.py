@@ -1,0 +1,74 @@
+"""An image: what a disk may hold after a power cut, whole, as the next boot finds it.
+
+Two names may stand for one file, as they do while half of a rename is durable, so an image keeps names and contents
+apart. Its key says whether two images are the same to a reader of the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from eventlog.simdisk._trace import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def disposable(name: str) -> bool:
+    """Tell whether a file of a run's directory has no content that matters: its lock, and temporary files."""
+    return name == "lock" or name.startswith(".tmp-")
+
+
+@dataclass(frozen=True)
+class Image:
+    """Directories (number → name → number) and files (number → bytes); number 1 is the directory `/`."""
+
+    directories: dict[int, dict[str, int]]
+    files: dict[int, bytes]
+
+    def walk(self) -> Iterator[tuple[str, int]]:
+        """Give every path (`/runs/r/head`) with its number, a directory before what it holds, names sorted."""
+        yield from self._under("", ROOT)
+
+    def paths(self) -> dict[str, bytes]:
+        """Give every file's path and bytes."""
+        return {path: self.files[number] for path, number in self.walk() if number in self.files}
+
+    def key(self, quiet: Callable[[str], bool] = disposable) -> bytes:
+        """Give 16 bytes that differ for images that differ in more than the content of `quiet` files."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path, number in self.walk():
+            content = self.files.get(number, b"")
+            digest.update(b"%d %b\0" % (len(content), path.encode()))
+            if not quiet(path.rpartition("/")[2]):
+                digest.update(content)
+        return digest.digest()
+
+    def write_to(self, place: Path) -> None:
+        """Make the image's tree in a real directory, which is made when missing: to look at it, or to open it there."""
+        place.mkdir(parents=True, exist_ok=True)
+        first: dict[int, Path] = {}
+        for path, number in self.walk():
+            target = place / path.lstrip("/")
+            if number in self.directories:
+                target.mkdir(exist_ok=True)
+            elif number in first:
+                os.link(first[number], target)
+            else:
+                target.write_bytes(self.files[number])
+                first[number] = target
+
+    def _under(self, prefix: str, directory: int) -> Iterator[tuple[str, int]]:
+        for name, number in sorted(self.directories[directory].items()):
+            path = f"{prefix}/{name}"
+            yield path, number
+            if number in self.directories:
+                yield from self._under(path, number)
+
+
+EMPTY: Final = Image({ROOT: {}}, {})
+"""A disk that holds nothing yet."""

@@ -1,0 +1,167 @@
+"""A machine whose disk is in memory: what its processes see, and the record of what they asked the disk to do.
+
+Processes share the page cache: what one wrote the next one reads, synced or not, until the power goes. A process that
+dies takes its open files and its locks with it and nothing else. So a death and a power cut are different things here,
+as they are outside: `Process.die` for the first, `cuts(machine.trace, ...)` for the second.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eventlog.simdisk._image import EMPTY, Image
+from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
+
+    from eventlog.simdisk._trace import Pages
+
+_DEVICE = 1
+
+
+@dataclass(slots=True)
+class File:
+    """A file as processes see it: its bytes, those of its last sync, how many names it has, and one of them."""
+
+    data: bytearray
+    synced: bytes
+    links: int
+    name: str
+
+
+class Machine:
+    """Files and directories in memory. `trace` is what changed since the machine began, `image` what it began on.
+
+    `seed` makes the names of temporary files and whatever else is drawn: the same seed, the same bytes.
+    """
+
+    def __init__(self, image: Image = EMPTY, *, seed: int = 0) -> None:
+        """Boot on what an image holds."""
+        self.image, self.trace = image, list[Op]()
+        self.directories = {number: dict(names) for number, names in image.directories.items()}
+        self.files = {number: File(bytearray(data), data, 0, "") for number, data in image.files.items()}
+        for names in image.directories.values():
+            for name, number in names.items():
+                if number in self.files:
+                    self.files[number].links += 1
+                    self.files[number].name = name
+        self.locks: dict[int, dict[int, bool]] = {}
+        self._next = max([ROOT, *image.directories, *image.files]) + 1
+        self._seed, self._drawn = seed, 0
+
+    def find(self, path: PurePath | str) -> int:
+        """Give the number of what has a path. Raises `FileNotFoundError` and `NotADirectoryError`."""
+        number = ROOT
+        for part in filter(None, str(path).split("/")):
+            names = self.directories.get(number)
+            if names is None:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+            if part not in names:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+            number = names[part]
+        return number
+
+    def directory(self, path: PurePath | str) -> int:
+        """Give the number of a directory. Raises also `NotADirectoryError`."""
+        number = self.find(path)
+        if number not in self.directories:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        return number
+
+    def make(self, path: PurePath, *, directory: bool) -> int:
+        """Make an empty file or directory under a name that is free, and give its number."""
+        parent = self.directory(path.parent)
+        number, self._next = self._next, self._next + 1
+        if directory:
+            self.directories[number] = {}
+        else:
+            self.files[number] = File(bytearray(), b"", 1, path.name)
+        self.directories[parent][path.name] = number
+        self.trace.append(Named(path.name, (Change(parent, path.name, number),), "directory" if directory else "file"))
+        return number
+
+    def rename(self, source: PurePath, target: PurePath) -> None:
+        """Give a file another name, taking it from what had it; or a directory."""
+        here, there, number = self.directory(source.parent), self.directory(target.parent), self.find(source)
+        if (old := self.files.get(self.directories[there].get(target.name, 0))) is not None:
+            old.links -= 1
+        if number in self.files:
+            self.files[number].name = target.name
+        del self.directories[here][source.name]
+        self.directories[there][target.name] = number
+        self.trace.append(Named(target.name, (Change(there, target.name, number), Change(here, source.name, None))))
+
+    def link(self, source: PurePath, target: PurePath) -> None:
+        """Give a file one more name, unless something has it."""
+        number, there = self.find(source), self.directory(target.parent)
+        if target.name in self.directories[there]:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        self.files[number].links += 1
+        self.directories[there][target.name] = number
+        self.trace.append(Named(target.name, (Change(there, target.name, number),)))
+
+    def unlink(self, path: PurePath) -> None:
+        """Remove a file's name."""
+        parent, number = self.directory(path.parent), self.find(path)
+        if number in self.directories:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        self.files[number].links -= 1
+        del self.directories[parent][path.name]
+        self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
+
+    def rmdir(self, path: PurePath) -> None:
+        """Remove a directory's name."""
+        parent, number = self.directory(path.parent), self.directory(path)
+        if self.directories[number]:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
+        del self.directories[parent][path.name]
+        self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
+
+    def write(self, number: int, offset: int, data: bytes) -> None:
+        """Write into a file; a gap up to `offset` is NULs."""
+        file = self.files[number]
+        file.data.extend(bytes(max(0, offset - len(file.data))))
+        file.data[offset : offset + len(data)] = data
+        self.trace.append(Wrote(number, file.name, offset, data))
+
+    def resize(self, number: int, size: int) -> None:
+        """Cut a file, or extend it by NULs."""
+        file = self.files[number]
+        del file.data[size:]
+        file.data.extend(bytes(size - len(file.data)))
+        self.trace.append(Sized(number, file.name, size))
+
+    def sync(self, number: int) -> None:
+        """Make a file durable."""
+        file = self.files[number]
+        file.synced = bytes(file.data)
+        self.trace.append(Synced(number, file.name))
+
+    def sync_failed(self, number: int, pages: Pages) -> None:
+        """Fail to make a file durable."""
+        file = self.files[number]
+        if pages == "back":
+            file.data[:] = file.synced
+        self.trace.append(SyncFailed(number, file.name, pages))
+
+    def sync_directory(self, path: PurePath) -> None:
+        """Make a directory's names durable."""
+        self.trace.append(DirectorySynced(self.directory(path), path.name))
+
+    def status(self, number: int) -> os.stat_result:
+        """Give what `stat` says of a file or directory."""
+        if number in self.directories:
+            return os.stat_result((stat.S_IFDIR | 0o700, number, _DEVICE, 2, 0, 0, 0, 0, 0, 0))
+        file = self.files[number]
+        return os.stat_result((stat.S_IFREG | 0o600, number, _DEVICE, file.links, 0, 0, len(file.data), 0, 0, 0))
+
+    def random(self, size: int) -> str:
+        """Give the next `size` drawn bytes in hex."""
+        self._drawn += 1
+        return hashlib.shake_128(f"{self._seed}:{self._drawn}".encode()).hexdigest(size)

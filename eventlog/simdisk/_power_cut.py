@@ -1,0 +1,156 @@
+"""Power cuts: from a record of operations to the images that a cut after each of them may leave.
+
+A cut may come before a sync returns, so the bytes of every operation since the last sync that returned are in question
+(`_surface`, `_directories`). All combinations are taken while there are few. Where there are many, a bounded number:
+all of the oldest, all of the newest, each uncertain sector alone the newest and alone the oldest, then combinations
+drawn from `seed`, so that a sweep repeats exactly. The content of files that do not matter (`quiet`) is drawn and not
+enumerated.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from eventlog.simdisk._directories import Directories, Model, Names
+from eventlog.simdisk._image import EMPTY, Image, disposable
+from eventlog.simdisk._sectors import Sectors
+from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+LIMIT: Final = 64
+"""Images of one cut, unless told otherwise."""
+
+
+class Cut(NamedTuple):
+    """One image, and after how many operations of the record the power went."""
+
+    after: int
+    image: Image
+
+
+class Platter:
+    """What one disk may hold, as operations go on."""
+
+    def __init__(self, model: Model, image: Image = EMPTY) -> None:
+        """Begin with an image that is durable."""
+        self._surfaces = {number: Sectors(content) for number, content in image.files.items()}
+        self._directories = Directories(model, image.directories)
+
+    def apply(self, op: Op) -> None:
+        """Take one operation."""
+        match op:
+            case Wrote(file=file, offset=offset, data=data):
+                self._surfaces[file].write(offset, data)
+            case Sized(file=file, size=size):
+                self._surfaces[file].resize(size)
+            case Synced(file=file):
+                resized = self._surfaces[file].size_is_dirty
+                self._surfaces[file].sync()
+                self._directories.file_synced(file, resized=resized)
+            case SyncFailed(file=file, pages=pages):
+                self._surfaces[file].sync_failed(pages)
+            case Named(changes=changes, made=made):
+                new = changes[0].file if made else None
+                if made == "file" and new is not None:
+                    self._surfaces[new] = Sectors()
+                self._directories.change(changes, new, directory=made == "directory")
+            case DirectorySynced(directory=directory):
+                self._directories.synced(directory)
+
+    def images(self, rng: random.Random, limit: int, quiet: Callable[[str], bool]) -> Iterator[Image]:
+        """Give images that a power cut may leave now; some may be the same."""
+        trees = [_Tree(names) for names in self._directories.choices(rng, limit)]
+        share = max(4, limit // len(trees))
+        for tree in trees:
+            loud = [number for number, name in tree.files.items() if not quiet(name)]
+            drawn = {number: self._drawn(number, rng) for number in tree.files if number not in loud}
+            for contents in self._contents(loud, rng, share):
+                yield Image(tree.directories, drawn | contents)
+
+    def _contents(self, files: list[int], rng: random.Random, limit: int) -> Iterator[dict[int, bytes]]:
+        sizes = [self._surfaces[file].sizes() for file in files]
+        sectors = [self._surfaces[file].uncertain() for file in files]
+        axes = [len(found) for found in sizes] + [len(found) for file in sectors for found in file.values()]
+        for picks in _picks(axes, rng, limit):
+            rest = iter(picks[len(files) :])
+            yield {
+                file: self._surfaces[file].content(
+                    sizes[at][picks[at]], {sector: found[next(rest)] for sector, found in sectors[at].items()}
+                )
+                for at, file in enumerate(files)
+            }
+
+    def _drawn(self, file: int, rng: random.Random) -> bytes:
+        surface = self._surfaces[file]
+        chosen = {sector: rng.choice(found) for sector, found in surface.uncertain().items()}
+        return surface.content(rng.choice(surface.sizes()), chosen)
+
+
+class _Tree:
+    """The directories and files that can be reached from `/`."""
+
+    def __init__(self, names: Names) -> None:
+        self.directories: dict[int, dict[str, int]] = {}
+        self.files: dict[int, str] = {}
+        self._take(ROOT, names)
+
+    def _take(self, directory: int, names: Names) -> None:
+        self.directories[directory] = names[directory]
+        for name, number in names[directory].items():
+            if number in names:
+                self._take(number, names)
+            else:
+                self.files[number] = min(name, self.files.get(number, name), key=disposable)
+
+
+def cuts(
+    trace: Sequence[Op],
+    model: Model,
+    *,
+    start: Image = EMPTY,
+    first: int = 0,
+    limit: int = LIMIT,
+    seed: int = 0,
+    quiet: Callable[[str], bool] = disposable,
+) -> Iterator[Cut]:
+    """Give the images that a power cut may leave after each operation of a record, from operation `first` on.
+
+    `start` is the image that the record began on. About `limit` images of each cut at most; equal ones are given
+    once a cut. The same arguments give the same images in the same order.
+    """
+    platter = Platter(model, start)
+    for after in range(len(trace) + 1):
+        if after:
+            platter.apply(trace[after - 1])
+        if after < first:
+            continue
+        seen: set[bytes] = set()
+        rng = random.Random(f"{seed}:{after}")  # noqa: S311 - it picks examples; it protects nothing
+        for image in platter.images(rng, limit, quiet):
+            if (key := image.key(quiet)) not in seen:
+                seen.add(key)
+                yield Cut(after, image)
+
+
+def _picks(axes: list[int], rng: random.Random, limit: int) -> Iterator[tuple[int, ...]]:
+    """Give combinations of one index for each axis: all while there are at most `limit`, else the corners and drawn."""
+    if prod(axes) <= limit:
+        yield from product(*map(range, axes))
+        return
+    old, new = tuple(0 for _ in axes), tuple(size - 1 for size in axes)
+    given = 2
+    yield old
+    yield new
+    odd = list(range(len(axes)))
+    rng.shuffle(odd)
+    for axis in odd[: limit // 4]:
+        yield tuple(new[at] if at == axis else old[at] for at in range(len(axes)))
+        yield tuple(old[at] if at == axis else new[at] for at in range(len(axes)))
+        given += 2
+    for _ in range(given, limit):
+        yield tuple(rng.randrange(size) for size in axes)

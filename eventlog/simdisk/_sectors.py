@@ -1,0 +1,138 @@
+"""One file's bytes on the disk: what is certainly there, and what may be there instead.
+
+A power cut leaves each sector that was not synced as it was, or as any write since then made it, each independently of
+the others. A file that grew may have any of its sizes, or one between them; a sector that was never written durably
+may hold NULs or whatever a deleted file left there. A failed sync settles nothing and never will, because a later one
+succeeds without writing: the sectors it was to write stay uncertain until they are written again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from eventlog.simdisk._trace import SECTOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventlog.simdisk._trace import Pages
+
+_PAGE: Final = 4096
+_HOLE: Final = None
+_NULS: Final = bytes(SECTOR)
+
+
+def stale(sector: int) -> bytes:
+    """Give what a sector that was never written may hold: text of a deleted file, a newline and no NUL in it."""
+    return (b"left over in sector %d by a file that was deleted\n" % sector).ljust(SECTOR, b"~")
+
+
+class Sectors:
+    """The bytes of one file, by sectors. `seen` is what processes read."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        """Begin with a file that is durable as it stands."""
+        self.seen = bytearray(content)
+        self._sure = bytearray(content.ljust(_up(len(content)), b"\0"))
+        self._versions: dict[int, list[bytes | None]] = {}
+        self._dirty: set[int] = set()
+        self._sizes = [len(content)]
+        self.size_is_dirty = False
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Take a write."""
+        before, end = len(self.seen), offset + len(data)
+        if end > before:
+            self._resize(end)
+        self.seen[offset:end] = data
+        self._touch(min(offset, before), end)
+
+    def resize(self, size: int) -> None:
+        """Take a change of size."""
+        before = len(self.seen)
+        self._resize(size)
+        if size > before:
+            self._touch(before, size)
+        else:
+            self._dirty = {sector for sector in self._dirty if sector * SECTOR < size}
+            self._touch(size, _up(size))
+
+    def sync(self) -> None:
+        """Take a sync that returned."""
+        for sector in self._dirty:
+            self._settle(sector)
+        self._dirty.clear()
+        if self.size_is_dirty:
+            self._sizes = [len(self.seen)]
+            self.size_is_dirty = False
+            end = _up(len(self.seen))
+            del self._sure[end:]
+            self._versions = {sector: kept for sector, kept in self._versions.items() if sector * SECTOR < end}
+
+    def sync_failed(self, pages: Pages) -> None:
+        """Take a sync that failed."""
+        if pages == "back":
+            self.__init__(bytes(self._sure[: self._sizes[0]]))  # type: ignore[misc] # begins anew, as the cache does
+        elif pages == "clean":
+            self._dirty.clear()
+            self.size_is_dirty = False
+
+    def sizes(self) -> list[int]:
+        """Give the sizes that the file may have, oldest first; while it grew, by whole pages or not, those between."""
+        found: list[int] = []
+        for low, high in pairwise([*self._sizes, self._sizes[-1]]):
+            found.append(low)
+            if low < high:
+                found += sorted({(low + high) // 2, *range(low // _PAGE * _PAGE + _PAGE, high, _PAGE)})
+        newest = self._sizes[-1]
+        return [*dict.fromkeys(size for size in found if size != newest), newest]
+
+    def uncertain(self) -> dict[int, list[bytes]]:
+        """Give every uncertain sector's possible bytes, the newest last."""
+        return {sector: found for sector in sorted(self._versions) if len(found := list(self._options(sector))) > 1}
+
+    def content(self, size: int, chosen: dict[int, bytes]) -> bytes:
+        """Give the file's bytes for one size and one choice for every uncertain sector."""
+        found = self._sure.ljust(_up(size), b"\0")
+        for sector in self._versions:
+            if sector * SECTOR < size:
+                data = chosen[sector] if sector in chosen else next(iter(self._options(sector)))
+                found[sector * SECTOR : (sector + 1) * SECTOR] = data
+        return bytes(memoryview(found)[:size])
+
+    def _options(self, sector: int) -> Iterator[bytes]:
+        seen = set()
+        for version in self._versions[sector]:
+            for data in (stale(sector), _NULS) if version is _HOLE else (version,):
+                if data not in seen:
+                    seen.add(data)
+                    yield data
+
+    def _resize(self, size: int) -> None:
+        if size < len(self.seen):
+            del self.seen[size:]
+        else:
+            self.seen.extend(bytes(size - len(self.seen)))
+        self._sizes.append(size)
+        self.size_is_dirty = True
+
+    def _touch(self, start: int, end: int) -> None:
+        for sector in range(start // SECTOR, -(-end // SECTOR)):
+            at = sector * SECTOR
+            if sector not in self._versions:
+                sure = bytes(self._sure[at : at + SECTOR])
+                self._versions[sector] = [sure or _HOLE]
+            self._versions[sector].append(bytes(self.seen[at : at + SECTOR]).ljust(SECTOR, b"\0"))
+            self._dirty.add(sector)
+
+    def _settle(self, sector: int) -> None:
+        at = sector * SECTOR
+        if len(self._sure) < at + SECTOR:
+            self._sure.extend(bytes(at + SECTOR - len(self._sure)))
+        self._sure[at : at + SECTOR] = bytes(self.seen[at : at + SECTOR]).ljust(SECTOR, b"\0")
+        del self._versions[sector]
+
+
+def _up(size: int) -> int:
+    return -(-size // SECTOR) * SECTOR

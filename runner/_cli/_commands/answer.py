@@ -1,0 +1,202 @@
+"""`refold approve`, `edit`, `settle`, `send`, `stop` and the like: what a person says to a run, whoever holds it.
+
+A command says that it is written, or for which process it was left.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+import runner
+from runner._cli import options
+from runner._cli._io import out
+from runner._cli._render.escape import arguments
+
+
+@click.command()
+@options.run
+@options.question
+@options.runs
+@options.by
+def approve(run: str, question: str, runs: str, who: str) -> None:
+    """Say yes to a QUESTION of RUN: this call may run.
+
+    The yes covers exactly the arguments that were shown. The call runs in the process that holds the run, in a
+    worker, or at the next resume.
+    """
+    _said(runner.approve(run, question, who, runs=runs), f"question {question}: approved by {who}")
+
+
+@click.command()
+@options.run
+@options.question
+@options.runs
+@options.by
+@click.option("--reason", default="", metavar="TEXT", help="Why not; the model reads it.")
+def refuse(run: str, question: str, runs: str, who: str, reason: str) -> None:
+    """Say no to a QUESTION of RUN: the call does not run.
+
+    The model reads the reason as the call's result.
+    """
+    _said(runner.refuse(run, question, who, reason, runs=runs), f"question {question}: refused by {who}")
+
+
+@click.command()
+@options.run
+@options.question
+@click.argument("arguments_", metavar="JSON", callback=lambda _ctx, _param, text: options.json_object(text))
+@options.runs
+@options.by
+def edit(run: str, question: str, arguments_: dict[str, Any], runs: str, who: str) -> None:
+    """Say yes to a QUESTION of RUN with other arguments.
+
+    They take the place of the call's own, and the model is told. What the tool can't take is asked about anew.
+    """
+    _said(runner.edit(run, question, who, arguments_, runs=runs), f"question {question}: edited by {who}")
+
+
+@click.command()
+@options.run
+@options.question
+@click.argument("text", metavar="TEXT")
+@options.runs
+@options.by
+def respond(run: str, question: str, text: str, runs: str, who: str) -> None:
+    """Answer the call of a QUESTION of RUN yourself.
+
+    TEXT is its result, and nothing runs.
+    """
+    _said(runner.respond(run, question, who, text, runs=runs), f"question {question}: answered by {who}")
+
+
+@click.command()
+@options.run
+@click.argument("tool", metavar="TOOL")
+@click.option(
+    "--with",
+    "values",
+    default="{}",
+    metavar="JSON",
+    callback=lambda _ctx, _param, text: options.json_object(text),
+    help="Only calls with these values of arguments.",
+)
+@options.runs
+@options.by
+def allow(run: str, tool: str, values: dict[str, Any], runs: str, who: str) -> None:
+    """Say yes to every later call of TOOL in RUN.
+
+    Questions that are open stay open.
+    """
+    _said(runner.allow(run, tool, who, values, runs=runs), f"{tool} is allowed by {who}")
+
+
+@click.command()
+@options.run
+@click.argument("text", metavar="TEXT")
+@options.runs
+@options.by
+def send(run: str, text: str, runs: str, who: str) -> None:
+    """Write TEXT to RUN: its next request to the model takes it.
+
+    It wakes nothing and answers nothing.
+    """
+    receipt = runner.send(run, text, who, runs=runs)
+    out.out(
+        f"The message to {run} waits for its next request."
+        if receipt.written
+        else f"The message to {run} is {_left(receipt)}."
+    )
+
+
+@click.command()
+@options.run
+@options.question
+@click.argument("verdict", type=click.Choice(["rerun", "done", "failed"]))
+@options.runs
+@options.by
+@click.option("--found", metavar="TEXT", help="With done: what was found; it becomes the call's result.")
+@click.option("--answer", default="", metavar="TEXT", help="With rerun: what the tool reads. With failed: why.")
+def settle(run: str, question: str, verdict: str, runs: str, who: str, found: str | None, answer: str) -> None:
+    """Settle a QUESTION of RUN about a call in doubt.
+
+    `rerun` says that it did not happen and may run again; `done` says that it did, and `--found` what it came to;
+    `failed` says that it did not happen, and the model is told so. About
+    a call that a fork's parent made, `rerun` lets it run once more, and `done` alone takes the parent's result.
+    """
+    if verdict == "done" and found is None and not _offered(run, question, runs):
+        raise click.UsageError("done needs --found TEXT: what was found becomes the call's result")
+    if verdict != "done" and found is not None:
+        raise click.UsageError(f"{verdict} has no --found: nothing was found")
+    if verdict == "done" and answer:
+        raise click.UsageError("done has no --answer: the call does not run again, so no tool would read it")
+    said: Any = verdict
+    receipt = runner.settle(run, question, who, said, found or answer, runs=runs)
+    _said(receipt, f"question {question}: settled as {verdict} by {who}")
+
+
+def _offered(run: str, question: str, runs: str) -> bool:
+    """Whether `done` needs no words, because the question offers the result of the fork's parent."""
+    state = runner.read_state(run, runs)
+    asked = state.questions.get(question)
+    return asked is not None and asked.guarded is not None and state.fork_guard[asked.guarded].happened
+
+
+@click.command()
+@options.run
+@options.runs
+@options.by
+def stop(run: str, runs: str, who: str) -> None:
+    """Stop RUN for good and list its calls in doubt.
+
+    A call in doubt may have happened: nothing settles whether it did.
+    """
+    receipt = runner.stop(run, who, runs=runs)
+    if not receipt.written:
+        out.out(f"The stop of {run} by {who} is {_left(receipt)}.")
+        return
+    out.out(f"{run} is stopped for good, by {who}.")
+    state = receipt.state
+    if not state.in_doubt:
+        out.out("No call is in doubt: the outcome of every call is known.")
+    for call in state.calls:
+        if call.in_doubt:
+            last = call.attempts[-1]
+            out.out(f"in doubt: {call.call.id} {call.call.tool} may have happened (attempt {last.n}, key {last.key})")
+            out.out(f"    {arguments(call.call.arguments)}")
+
+
+@click.command()
+@options.run
+@options.runs
+@options.by
+def park(run: str, runs: str, who: str) -> None:
+    """Hold RUN back until somebody resumes it.
+
+    What is running may end first. Nothing but `refold resume RUN` carries the run on.
+    """
+    receipt = runner.park(run, who, runs=runs)
+    if receipt.written:
+        out.out(f"{run} is parked, by {who}. Go on: refold resume {shlex.quote(run)} --runs {options.shown(runs)}")
+    else:
+        out.out(f"The park of {run} by {who} is {_left(receipt)}.")
+
+
+def _left(receipt: runner.Receipt) -> str:
+    """For whom a request was left that is not written yet."""
+    holder = receipt.holder
+    return f"left for process {holder.pid} on {holder.host}" if holder and holder.pid else "left for who holds the run"
+
+
+def _said(receipt: runner.Receipt, what: str) -> None:
+    if not receipt.written:
+        out.out(f"{what}; {_left(receipt)}.")
+        return
+    out.out(f"{what}.")
+    waiting = receipt.state.waiting
+    if waiting:
+        out.out(f"Still open: {', '.join(question.id for question in waiting)}.")
+    else:
+        out.out("Every question is answered: a worker, or the next resume, carries the run on.")

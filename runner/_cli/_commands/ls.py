@@ -1,0 +1,138 @@
+"""`refold ls`: every run of a directory, newest first, a damaged one among the others with its problem."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import click
+
+import eventlog
+import runner
+from runner._cli import options
+from runner._cli._io import out
+from runner._cli._render import event_text
+from runner._cli._render.as_json import fields
+from runner._cli._render.escape import one_line
+
+PHASES = ("new", "model", "tools", "paused", "done")
+ANY = "any reason"
+ALONE = 400
+"""Runs that are worth a process."""
+
+FACTS = "task agent labels phase turns stopped wake resumes dollars in_doubt open_questions at"
+"""What is printed of a status, for programs."""
+
+
+@click.command()
+@options.runs
+@click.option("--phase", type=click.Choice(PHASES), multiple=True, help="Only runs in this phase; may be repeated.")
+@click.option("--task", metavar="TEXT", help="Only runs whose task holds TEXT.")
+@click.option(
+    "--stopped", metavar="[REASON]", is_flag=False, flag_value=ANY, help="Only stopped runs, or those with this reason."
+)
+@click.option(
+    "--label", "labels", multiple=True, callback=options.pairs, metavar="NAME=VALUE", help="Only runs with this label."
+)
+@click.option(
+    "--older-than", type=options.age, metavar="AGE", help="Only runs last saved longer ago: 90s, 15m, 2h, 7d."
+)
+@click.option("--newer-than", type=options.age, metavar="AGE", help="Only runs last saved more recently.")
+@options.json
+def ls(
+    runs: str,
+    *,
+    phase: tuple[str, ...],
+    task: str | None,
+    stopped: str | None,
+    labels: dict[str, str],
+    older_than: timedelta | None,
+    newer_than: timedelta | None,
+    as_json: bool,
+) -> None:
+    """List the runs, newest first.
+
+    A run that can't be read is listed among the others, with its problem, unless a filter asks for what it can't tell.
+    """
+    now = datetime.now(UTC)
+    filters: list[Callable[[runner.RunStatus], bool]] = []
+    if phase:
+        filters.append(lambda status: status.phase in phase)
+    if task is not None:
+        filters.append(lambda status: task in status.task)
+    if stopped is not None:
+        filters.append(lambda status: status.stopped is not None and stopped in (ANY, status.stopped))
+    if labels:
+        filters.append(lambda status: labels.items() <= status.labels.items())
+    if older_than is not None:
+        filters.append(lambda status: now - (status.at or now) > older_than)
+    if newer_than is not None:
+        filters.append(lambda status: now - (status.at or now) <= newer_than)
+    found = _listed(runs)
+    if filters:
+        found = [one for one in found if one.status is not None and all(wanted(one.status) for wanted in filters)]
+    if as_json:
+        out.as_json([_facts(one) for one in found])
+    elif found:
+        out.table(("RUN", "PHASE", "TURNS", "SPENT", "SAVED", "TASK"), [_cells(one, now) for one in found])
+    else:
+        out.err("No such runs." if filters else f"No runs in {options.shown(runs)}.")
+
+
+def _listed(runs: str) -> list[runner.RunInfo]:
+    """Every run, newest first. Where there are many, processes share them: after an upgrade no status counts."""
+    names = eventlog.store(runs).names()
+    workers = min(os.cpu_count() or 1, len(names) // ALONE)
+    if workers <= 1:
+        return runner.list_runs(runs)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        parts = pool.map(functools.partial(runner.list_runs, runs), [names[first::workers] for first in range(workers)])
+    return sorted(itertools.chain(*parts), key=runner.RunInfo.age, reverse=True)
+
+
+def _facts(info: runner.RunInfo) -> dict[str, object]:
+    """A run for programs; of one that can't be read only its name and the problem are known."""
+    known = dict.fromkeys(FACTS.split()) if info.status is None else fields(info.status, FACTS)
+    known["waiting"] = known.pop("open_questions")
+    known["parent_call"] = info.status.parent_call if info.status is not None else None
+    problem = None if info.problem is None else str(info.problem)
+    return {"run": info.run, **known, "live": info.live, "problem": problem}
+
+
+def _cells(info: runner.RunInfo, now: datetime) -> tuple[str, ...]:
+    status = info.status
+    if status is None:
+        return info.run, "unreadable", "", "", "", str(info.problem)
+    return (
+        info.run,
+        ", ".join([*_phase(status, now), *(["live"] if info.live else [])]),
+        str(status.turns),
+        event_text.money(status.dollars),
+        f"{_length(now - status.at)} ago" if status.at is not None else "",
+        one_line(f"({status.parent_call.run}) {status.task}" if status.parent_call else status.task, 60),
+    )
+
+
+def _phase(status: runner.RunStatus, now: datetime) -> Iterator[str]:
+    """The phase, and what the run is doing or waiting for in it."""
+    yield status.phase
+    if status.stopped:
+        yield f"stopped: {status.stopped}"
+    elif status.open_questions:
+        first, *more = status.open_questions
+        yield f"asks {first}" + (f" and {len(more)} more" if more else "")
+    elif status.wake is not None and status.wake > now:
+        yield f"waits {_length(status.wake - now)}"
+
+
+def _length(age: timedelta) -> str:
+    seconds = max(int(age.total_seconds()), 0)
+    for name, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{name}"
+    return f"{seconds}s"

@@ -1,0 +1,88 @@
+"""`refold prune`: remove runs that ended long ago; a tombstone keeps each one's id from beginning anew.
+
+What a fork comes from stays as long as the fork may go on, and a child run as long as its parent is there and has not
+ended as long ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime, timedelta
+
+import click
+
+import eventlog
+import runner
+from runner._cli import options
+from runner._cli._io import errors, out
+from runner._cli._io.errors import Status
+
+AT_ONCE = 100
+"""Runs that a store is asked about, or told to remove, together."""
+
+
+@click.command()
+@options.runs
+@click.option(
+    "--older-than", type=options.age, metavar="AGE", help="Remove the runs that ended longer ago: 90s, 2h, 7d."
+)
+@click.option(
+    "--forget", type=options.age, metavar="AGE", help="Free the ids of removed runs that ended longer ago than this."
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed, and freed.")
+def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, dry_run: bool) -> None:
+    """Remove runs that ended: done, or stopped for good.
+
+    Each leaves a tombstone, so that a request delivered again begins nothing anew. Give --forget more than the time in
+    which requests are delivered again, and more than every key_ttl.
+    """
+    if older_than is None and forget is None:
+        message = "give --older-than AGE, --forget AGE, or both"
+        raise click.UsageError(message)
+    store, now, worst = eventlog.store(options.existing(runs)), datetime.now(UTC), Status.FINISHED
+    ended = _ended(store, now - older_than) if older_than is not None else {}
+    for run, problem in _pruned(store, ended, dry=dry_run):
+        if problem is None:
+            out.out(f"{'would prune' if dry_run else 'pruned'} {run}")
+        else:
+            errors.say(problem)
+            worst = Status.FAILED
+    for run in store.forget(now - forget, dry=dry_run) if forget is not None else ():
+        out.out(f"{'would forget' if dry_run else 'forgot'} {run}")
+    errors.leave(worst)
+
+
+def _ended(store: eventlog.Store, before: datetime) -> dict[str, dict[str, str]]:
+    """The runs that ended before a time, which no fork needs that may go on, and what their tombstones say."""
+    names, parents = store.names(), store.parents()
+    ended, needed, child_of = dict[str, dict[str, str]](), set[str](), dict[str, str]()
+    for first in range(0, len(names), AT_ONCE):
+        for info in runner.list_runs(store, names[first : first + AT_ONCE]):
+            status, run = info.status, info.run
+            if status is not None and status.parent_call is not None:
+                child_of[run] = status.parent_call.run
+            if status is not None and status.closed:
+                if status.at is not None and status.at < before:
+                    ended[run] = {"uid": status.uid, "answer": status.answer}
+                continue
+            while (parent := parents.get(run)) is not None and parent not in needed:
+                needed.add(parent)
+                run = parent
+    return {run: ended[run] for run in ended if run not in needed and _is_root_over(run, child_of, names, ended)}
+
+
+def _is_root_over(run: str, child_of: dict[str, str], names: list[str], ended: Collection[str]) -> bool:
+    """Whether the run that this is a child of, directly or not, ended too: until then its result may be asked for."""
+    root = run
+    while root in child_of:
+        root = child_of[root]
+    return root in ended or root not in names
+
+
+def _pruned(
+    store: eventlog.Store, ended: dict[str, dict[str, str]], *, dry: bool
+) -> Iterator[tuple[str, eventlog.LogError | None]]:
+    names = sorted(ended)
+    for first in range(0, len(names), AT_ONCE):
+        some = {run: ended[run] for run in names[first : first + AT_ONCE]}
+        yield from ((run, None) for run in some) if dry else store.prune(some)

@@ -1,0 +1,105 @@
+"""`refold run` and `refold enqueue`: a user's own agent, started from the command line, or left to a worker."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import click
+
+import runner
+from runner._cli import drive, load_agent, options
+from runner._cli._commands.resume import again
+from runner._cli._io import hook, out
+from runner._cli._io.errors import leave
+
+_task = click.argument("task", metavar="TASK")
+_name = click.option("--run", "name", metavar="ID", help="The run's id. Default: the agent's name and the day.")
+_workspace = click.option(
+    "--workspace",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The directory that the agent's tools write in.",
+)
+_inputs = click.option("--inputs", metavar="JSON", help="Facts of this run, of the type that its agent declares.")
+_after = click.option("--after", metavar="RUN", help="Continue the conversation of RUN, which is done, in a new run.")
+
+
+@click.command()
+@_task
+@load_agent.option
+@load_agent.model
+@options.runs
+@_name
+@_workspace
+@_inputs
+@_after
+@options.labels
+@hook.option
+@options.limits
+def run(  # noqa: PLR0913 (each is an option)
+    task: str,
+    source: load_agent.Source,
+    model: str | None,
+    runs: str,
+    name: str | None,
+    workspace: Path | None,
+    inputs: str | None,
+    after: str | None,
+    labels: dict[str, str],
+    on_question: str | None,
+    *,
+    limited: options.Limited,
+) -> None:
+    """Start a run and carry it as far as it goes.
+
+    With --run: Start the run of this id, or carry it on if it exists.
+
+    Its answer is printed on stdout; progress, and the run's id first of all, on stderr. If the process dies, the same
+    command with --run goes on, or `refold resume`.
+    """
+    agent = source.agent(model=model)
+    agent = agent.replace(limits=limited(agent.limits))
+    given = _given(agent, inputs)
+    begin = functools.partial(runner.run, run=name) if name is not None else runner.start
+    go = functools.partial(begin, agent, task, inputs=given, runs=runs, workspace=workspace, after=after, labels=labels)
+    go_on = functools.partial(again, source.spec, model, runs)
+    leave(drive.status(drive.carry_on(go, runs, go_on, command=on_question)))
+
+
+@click.command()
+@_task
+@load_agent.option
+@options.runs
+@_name
+@_workspace
+@_inputs
+@_after
+@options.labels
+def enqueue(
+    task: str,
+    source: load_agent.Source,
+    runs: str,
+    name: str | None,
+    workspace: Path | None,
+    inputs: str | None,
+    after: str | None,
+    labels: dict[str, str],
+) -> None:
+    """Make a run and leave it to a worker.
+
+    Its id is printed on stdout. `refold worker` carries it on, or `refold run --run`.
+    """
+    agent = source.agent()
+    given = _given(agent, inputs)
+    begun = runner.enqueue(
+        agent, task, inputs=given, runs=runs, run=name, workspace=workspace, after=after, labels=labels
+    )
+    out.out(begun)
+
+
+def _given(agent: load_agent.AnyAgent, inputs: str | None) -> object:
+    """The inputs that were typed. Raises `runner.BadAgent` and click's usage error."""
+    if inputs is not None and agent.inputs is None:
+        raise click.UsageError(f"agent {agent.name} declares no inputs")
+    return agent.load_inputs(inputs)

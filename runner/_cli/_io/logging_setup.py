@@ -1,0 +1,74 @@
+"""Log lines of the libraries: none unless `--verbose` or $REFOLD_LOG names a level.
+
+The library configures neither structlog nor logging; this command does, once, to stderr, with nothing a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import MutableMapping
+from typing import Any
+
+from runner._cli._io import out
+from runner._cli._io.errors import Refused, Status
+from runner._cli._render.escape import one_line
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class _Stderr:
+    """Prints what the processors made; it looks stderr up each time, because tests and views replace it."""
+
+    def msg(self, message: str) -> None:
+        out.err(one_line(message))
+
+    log = debug = info = warning = error = critical = exception = fatal = msg
+
+
+def configure(*, verbose: bool) -> None:
+    """Set the level: debug if `verbose`, else what $REFOLD_LOG says, else nothing is said.
+
+    structlog is imported only when it is needed: that takes longer than most commands do. Raises `Refused` when
+    $REFOLD_LOG is another word.
+    """
+    name = "debug" if verbose else os.environ.get("REFOLD_LOG", "").strip().lower()
+    if not name:
+        return
+    if name not in LEVELS:
+        raise Refused(f"REFOLD_LOG={name!r} is not a level", f"The levels are: {', '.join(LEVELS)}.", Status.USAGE)
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=True),
+            structlog.processors.format_exc_info,
+            _sentence,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[name]),
+        logger_factory=lambda *_: _Stderr(),
+        cache_logger_on_first_use=False,
+    )
+
+
+def as_json_lines() -> None:
+    """Print what the library says of its work on stdout, a line of JSON each, whatever level was set before."""
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(default=str),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(),
+    )
+
+
+def _sentence(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
+    """`14:03:59 info model failed error=...`, on one line."""
+    head = " ".join(str(event.pop(name)) for name in ("timestamp", "level", "event") if name in event)
+    return " ".join([head, *(f"{name}={value}" for name, value in event.items())])

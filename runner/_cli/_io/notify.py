@@ -1,0 +1,163 @@
+"""`--notify`: somebody outside is told of each open question, at least once, under a key that is the question's.
+
+webhook:URL   POST of JSON, with the headers Idempotency-Key, X-Refold-Timestamp (seconds) and X-Refold-Signature:
+              `sha256=` and the hex HMAC-SHA256, by $REFOLD_NOTIFY_SECRET, of the timestamp, a dot, and the body.
+command:CMD   the JSON on stdin, the key in $REFOLD_NOTIFY_KEY.
+
+A question is told of once it is saved. An answer of 2xx, or status 0, is noted; until then it is told of again, also by
+the next worker. The note is no event, because no decision of a run depends on it, and a run that waits for a person has
+no writer: it is an empty file in `.notified`, a name that no run has, in a directory of runs. Other stores have no such
+place, so there a worker that begins tells again of what is open. Whoever is told knows a repeat by its key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+
+import eventlog
+import replay
+import runner
+from replay import Question, State
+from replay.events import QuestionAsked
+from runner._cli._io.errors import Refused, Status
+from runner._cli._render import as_json
+
+AGAIN = 30.0
+"""Seconds between two looks at what nobody was told of yet."""
+PATIENCE = 10.0
+"""Seconds that a server, or a command, may take."""
+SECRET = "REFOLD_NOTIFY_SECRET"  # noqa: S105 (a name)
+
+option = click.option(
+    "--notify",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Tell webhook:URL or command:CMD of each open question; may be repeated.",
+)
+
+
+class Notifier:
+    """Tells targets of the open questions of a place. `saved` is a watcher that makes it look at once."""
+
+    def __init__(self, targets: Sequence[str], runs: str) -> None:
+        self._tell = {target: _target(target) for target in targets}
+        self._store = eventlog.store(runs)
+        place = getattr(self._store, "path", None)
+        self._place = Path(place) / ".notified" if isinstance(place, Path) else None
+        self._noted: set[str] = set()
+        self._loop = asyncio.get_running_loop()
+        self._asked = asyncio.Event()
+
+    def saved(self, _state: State, events: Sequence[replay.AnyEvent]) -> None:
+        """Look soon, if a question was saved."""
+        if any(isinstance(event, QuestionAsked) for event in events):
+            self._loop.call_soon_threadsafe(self._asked.set)
+
+    async def run(self) -> None:
+        """Tell, again and again, until it is cancelled."""
+        while self._tell:
+            self._asked.clear()
+            with contextlib.suppress(eventlog.LogError, OSError):
+                await asyncio.to_thread(self.round)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN):
+                    await self._asked.wait()
+
+    def round(self) -> None:
+        """Tell every target of every open question that it was not told of."""
+        noted = {path.name for path in self._place.iterdir()} if self._place and self._place.is_dir() else self._noted
+        for state, question in self._open():
+            key = hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest()
+            for target, tell in self._tell.items():
+                note = hashlib.sha256(f"{key} {target}".encode()).hexdigest()
+                if note in noted:
+                    continue
+                if tell(key, _body(key, state, question)):
+                    self._note(note)
+                else:
+                    kind = target.partition(":")[0]
+                    structlog.get_logger().warning("nobody was told", run=state.run, question=question.id, by=kind)
+
+    def _open(self) -> Iterator[tuple[State, Question]]:
+        for info in runner.list_unfinished(self._store):
+            if info.status is not None and info.status.open_questions:
+                with contextlib.suppress(eventlog.LogError, replay.ReplayError):
+                    state = runner.read_state(info.run, self._store)
+                    yield from ((state, question) for question in state.waiting)
+
+    def _note(self, note: str) -> None:
+        self._noted.add(note)
+        if self._place is not None:
+            self._place.mkdir(mode=0o700, exist_ok=True)
+            os.close(os.open(self._place / note, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+
+
+def _body(key: str, state: State, question: Question) -> bytes:
+    facts: dict[str, Any] = {"key": key, "run": state.run, "agent": state.agent, **as_json.question(question)}
+    facts |= {"digest": question.digest, "expires": question.expires}
+    return json.dumps(runner.review.redact(facts), default=str).encode()
+
+
+def _target(target: str) -> Any:
+    """What tells a target: given a key and a body, whether it was told. Raises `Refused`, status 2."""
+    kind, _, where = target.partition(":")
+    url = urllib.parse.urlsplit(where)
+    if kind == "webhook" and url.scheme in ("http", "https") and url.hostname:
+        secret = os.environ.get(SECRET, "")
+        if not secret:
+            raise Refused("a webhook is signed, and there is no secret", f"Set ${SECRET}.", Status.USAGE)
+        return lambda key, body: _posted(url, secret.encode(), key, body)
+    if kind == "command":
+        words = shlex.split(where)
+        if words and shutil.which(words[0]) is not None:
+            return lambda key, body: _ran(words, key, body)
+    raise Refused(
+        f"--notify {kind}:... names nothing that can be told", "Write webhook:URL or command:CMD.", Status.USAGE
+    )
+
+
+def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> bool:
+    """Whether a server took it; a redirect is not followed, and nothing of the address is said anywhere."""
+    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    at = str(int(time.time()))
+    signed = hmac.new(secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key, "X-Refold-Timestamp": at}
+    connection = kind(url.hostname or "", url.port, timeout=PATIENCE)
+    try:
+        path = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
+        connection.request("POST", path, body, {**headers, "X-Refold-Signature": f"sha256={signed}"})
+        return connection.getresponse().status // 100 == 2  # noqa: PLR2004 (any success)
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _ran(words: Sequence[str], key: str, body: bytes) -> bool:
+    """Whether a command ended well."""
+    try:
+        done = subprocess.run(  # noqa: S603 (the user's own words)
+            words, input=body, env={**os.environ, "REFOLD_NOTIFY_KEY": key}, timeout=PATIENCE, check=False,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,77 @@
+"""Progress: one live view where a person watches a terminal, elsewhere one plain line for each event, on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+from msgspec.structs import replace
+
+import replay
+from replay import State
+from replay.events import ModelFailed, RunStopped
+from runner._cli._io import out
+from runner._cli._render import event_text
+from runner._cli._render.escape import one_line
+
+
+class Watch(Protocol):
+    """A view of a run: called after each save with the state and the events it wrote."""
+
+    state: State | None
+
+    def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
+        """Show what was just saved."""
+        ...
+
+    def room(self) -> AbstractContextManager[None]:
+        """While this lasts the view draws nothing."""
+        ...
+
+
+class Lines:
+    """One plain line for each event; `name` is put before it where several runs are watched."""
+
+    def __init__(self, name: str = "") -> None:
+        self.state: State | None = None
+        self._name = f"{name} " if name else ""
+
+    def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
+        """Print the events of one save."""
+        self.state = state
+        for event in events:
+            out.err(self._name + said(state, _briefly(state, event)))
+
+    def room(self) -> AbstractContextManager[None]:
+        """Lines take no room."""
+        return nullcontext()
+
+
+def _briefly(state: State, event: replay.AnyEvent) -> replay.AnyEvent:
+    """An event without the error of a model, which the command prints once, when it has given up."""
+    if isinstance(event, ModelFailed):
+        return replace(event, error=f"{event.error_type or 'error'}, {state.failures.count} in a row")
+    if isinstance(event, RunStopped) and event.reason == "ModelUnavailable":
+        return replace(event, detail=f"{state.failures.count} in a row failed")
+    return event
+
+
+def said(state: State, event: replay.AnyEvent) -> str:
+    """One event with the time it was saved, on one line."""
+    at = f"{state.at:%H:%M:%S} " if state.at is not None else ""
+    return f"{at}{one_line(event_text.event(event, state))}"
+
+
+@contextmanager
+def view(runs: str) -> Iterator[Watch]:
+    """The view of a run in `runs` that fits where stderr goes."""
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield Lines()
+        return
+    from runner._cli._io.live import Live
+
+    with Live(runs=runs) as live:
+        yield live

@@ -1,0 +1,1 @@
+"""Events, states and audits as text for people, as JSON, and as a page."""

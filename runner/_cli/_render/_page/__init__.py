@@ -1,0 +1,122 @@
+"""The report: one page about a run that needs no other file, and is the same bytes for the same history.
+
+It fetches nothing: style and script are inline, and its content security policy allows these two alone, by digest,
+whatever a model or a tool wrote. It holds no creation time, no path and no order that a process chose.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+import runner
+from replay import Finding
+from replay.stories import CallStory, QuestionStory, WaitStory
+from runner._cli._render import audit_text, event_text
+from runner._cli._render._page import _rows
+from runner._cli._render._page._axis import Axis, Bar
+from runner._cli._render._page._texts import Texts
+
+HERE = Path(__file__).parent
+
+
+def render(
+    audited: runner.review.Audited,
+    patterns: Sequence[runner.review.SecretPattern],
+    template: jinja2.Template | None = None,
+    **more: object,
+) -> str:
+    """The page. `patterns` are those whose matches are masked; `template` extends the page, with `more`."""
+    story = audited.story
+    written = list(_rows.written(audited.lines))
+    axis = Axis(line.at for line in audited.lines)
+    return (template or environment().get_template("page.html")).render(
+        **looks(),
+        audited=audited,
+        story=story,
+        rows=list(_rows.rows(story)),
+        written=written,
+        findings=sorted(story.findings, key=_first),
+        weight=_rows.weight,
+        sums={line.seq: line.sum for line in audited.lines},
+        axis=axis,
+        bars=lambda call, waits: list(_bars(axis, call, waits)),
+        waiting=[(call, question) for call in story.calls for question in call.questions if _waits(audited, question)],
+        texts=Texts(patterns, _sharing(audited, written), sum(len(line.events) for line in written)),
+        told=audit_text,
+        words=event_text,
+        spans=audit_text.spans(story),
+        **more,
+    )
+
+
+@cache
+def looks() -> dict[str, str]:
+    """Style and script, with the digests by which a content policy names them."""
+    style, script = (HERE / "page.css").read_text("utf-8"), (HERE / "page.js").read_text("utf-8")
+    digests = {"style_digest": _digest(style), "script_digest": _digest(script)}
+    return {"style": _as_it_is(style), "script": _as_it_is(script), **digests}
+
+
+@cache
+def environment(*places: Path) -> jinja2.Environment:
+    """The templates of these places and the page's own, made into code once for a process."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*places, HERE]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _sharing(audited: runner.review.Audited, written: Sequence[_rows.Written]) -> Iterator[str]:
+    """Every text that may be long."""
+    story = audited.story
+    yield story.answer or ""
+    for ask in story.asks:
+        yield from (ask.text, ask.error)
+    for call in story.calls:
+        yield from (call.arguments, call.text)
+        yield from (attempt.traceback or attempt.error for attempt in call.attempts)
+        yield from (question.arguments for question in call.questions)
+    for line in written:
+        yield from line.events
+
+
+def _waits(audited: runner.review.Audited, question: QuestionStory) -> bool:
+    """Whether a person can answer it now; what a fork's parent asked is asked anew."""
+    return audited.story.phase == "paused" and question.answer is None
+
+
+def _bars(axis: Axis, call: CallStory, waits: Sequence[WaitStory]) -> Iterator[tuple[str, Bar, str]]:
+    """The bars of a call: a kind, a place, and a sentence each. What is drawn below comes first."""
+    for question in call.questions:
+        yield "asked", axis.bar(question.at, question.ended), f"question: {audit_text.question(question)}"
+    for wait in waits:
+        yield "wait", axis.bar(wait.at, wait.until), audit_text.wait(wait)
+    for attempt in call.attempts:
+        kind = attempt.did.replace(" ", "-")
+        yield kind, axis.bar(attempt.at, attempt.ended), f"attempt {attempt.n}: {audit_text.attempt(attempt)}"
+    for lookup in call.lookups:
+        yield "lookup", axis.bar(lookup.at, lookup.ended), f"asks the service: {audit_text.lookup(lookup)}"
+
+
+def _first(finding: Finding) -> tuple[int, tuple[int, ...], str]:
+    """What is wrong comes before what is worth a look, and that before what is good to know."""
+    return ("heavy", "middle", "light").index(_rows.weight(finding)), finding.seqs, finding.kind
+
+
+def _as_it_is(text: str) -> Markup:
+    return Markup(text)  # noqa: S704 (our own file)
+
+
+def _digest(text: str) -> str:
+    """How a content security policy names a style or a script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,118 @@
+"""Text on the page: what models and tools wrote, made harmless.
+
+Every text is masked first, then what a screen would obey (terminal controls, marks that turn the direction of text) is
+shown by its number, then it is escaped. Long ones are cut by one limit for the whole page, the largest with which all
+texts together keep within the budget, so that no run makes a page that a browser can't open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from markupsafe import Markup
+
+import runner
+from runner._cli._render.escape import escape, one_line
+
+EACH, LEAST, MOST_EVENTS = 2_500, 1_000, 4_000
+"""Bytes of text for each event of the log, and how many events count at least and at most: a page of a thousand events
+holds 2.5 MB of texts, the longest page 10 MB.
+"""
+
+MOST = 250_000
+"""Bytes of one text that a page ever shows."""
+
+MARGIN = 4_096
+"""Characters after what is shown that are looked at too, so that a secret across its end is still seen whole."""
+
+LONG_LINE = 20_000
+"""Characters of a text that a short line is made from."""
+
+MOST_FIELDS = 40
+"""Arguments and results with more fields are shown as they came."""
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_PARTIAL = re.compile(r"&[a-z]{0,3}\Z")
+
+
+class Part(NamedTuple):
+    """One text, ready to stand between two tags; `cut` is how many characters the whole has, if this is not all."""
+
+    name: str
+    html: Markup
+    cut: int
+
+
+class Texts:
+    """Makes every text of a page about so many events. Each of those in `sharing` takes `limit` bytes at most."""
+
+    def __init__(self, patterns: Sequence[runner.review.SecretPattern], sharing: Iterable[str], events: int) -> None:
+        self._patterns = patterns
+        self._masked: dict[str, str] = {}
+        budget = EACH * min(max(events, LEAST), MOST_EVENTS)
+        self.limit = min(_limit([len(_escaped(text[:MOST])) for text in sharing], budget), MOST)
+
+    def line(self, text: str, most: int) -> str:
+        """`text` on one line of at most `most` characters, masked, not escaped: the template does that."""
+        return one_line(self._mask(text[:LONG_LINE]), most)
+
+    def parts(self, text: str, *, as_it_came: bool = False) -> list[Part]:
+        """`text` by the fields of the JSON object that it is, else whole; together they keep within the limit.
+
+        A name may say that what stands beside it is a secret, so the whole is masked before it is taken apart.
+        """
+        if len(text) > self.limit + 2 * MARGIN:
+            head = self._mask(text[: self.limit + 2 * MARGIN])
+            return [Part("", _cut(_escaped(head[:-MARGIN]), self.limit), len(text))]
+        left, parts = self.limit, list[Part]()
+        whole = self._mask(text)
+        for name, value in [("", whole)] if as_it_came else _fields(whole):
+            shown = self._mask(value)
+            data = _escaped(shown)
+            parts.append(Part(self.line(name, 80), _cut(data, left), len(shown) if len(data) > left else 0))
+            left = max(left - len(data), 0)
+        return parts
+
+    def _mask(self, text: str) -> str:
+        if text not in self._masked:
+            self._masked[text] = runner.review.redact(text, self._patterns)
+        return self._masked[text]
+
+
+def _cut(data: bytes, most: int) -> Markup:
+    """The beginning of an escaped text, with no letter and no escape cut in two."""
+    shown = data.decode() if len(data) <= most else _PARTIAL.sub("", data[:most].decode(errors="ignore"))
+    return Markup(shown)  # noqa: S704 (escaped)
+
+
+def _escaped(text: str) -> bytes:
+    return escape(text).translate(_ESCAPES).encode(errors="backslashreplace")
+
+
+def _limit(sizes: list[int], budget: int) -> int:
+    """The largest limit with which these sizes, each cut to it, keep within the budget together."""
+    sizes = sorted(sizes)
+    for index, size in enumerate(sizes):
+        share = budget // (len(sizes) - index)
+        if size > share:
+            return share
+        budget -= size
+    return sizes[-1] if sizes else budget
+
+
+def _fields(text: str) -> list[tuple[str, str]]:
+    """The fields of a JSON object, strings as what they say; any other text is one field without a name."""
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if 0 < len(fields) <= MOST_FIELDS:
+            return [(name, _value(bytes(raw).decode())) for name, raw in fields.items()]
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    return [("", text)]
+
+
+def _value(raw: str) -> str:
+    return msgspec.json.decode(raw, type=str) if raw.startswith('"') else raw

@@ -1,0 +1,104 @@
+"""Carries a run on for a command: prints the answer or the open questions, and gives the exit status.
+
+What is not finished names the command that goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import runner
+from replay import State
+from runner._cli._io import hook as _hook
+from runner._cli._io import out
+from runner._cli._io.ask import Terminal, at_terminal
+from runner._cli._io.errors import Refused, Status
+from runner._cli._io.progress import Watch, view
+from runner._cli._render import question_text
+from runner._cli.options import account
+
+Result = runner.Outcome
+Go = Callable[..., Coroutine[Any, Any, Result]]
+
+RAISES = {
+    "TurnLimit": " --max-turns N",
+    "DollarLimit": " --max-dollars X",
+    "TooManyResumes": " --max-resumes N",
+    "Deadline": " --until TIME",
+    "WorkspaceChanged": " --accept-workspace",
+}
+"""What the command that goes on needs after a stop: without it the run stops again at once."""
+
+
+def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | None = None) -> Result:
+    """Run to where the run finishes or pauses, and print that.
+
+    `go` is given `watch` and `on_question`; `command` is asked what a person must decide, else the person at the
+    terminal; `again` makes the command that goes on with a run. Raises `Refused` when the run stopped, and what else
+    `go` raises.
+    """
+    with view(runs) as watch:
+        hook = _chosen(command, watch)
+        try:
+            result = asyncio.run(go(watch=watch, on_question=hook))
+        except runner.Stopped as stopped:
+            if isinstance(stopped, runner.errors.Interrupted):
+                _park(stopped.run, runs)
+            raise Refused(str(stopped), _hint(stopped, again)) from stopped
+        except KeyboardInterrupt:
+            if watch.state is not None:
+                _park(watch.state.run, runs)
+            raise _at_once(watch.state, again) from None
+    told(result, runs)
+    if isinstance(result, runner.Paused):
+        out.out(f"Then go on: {again(result.run)}")
+    return result
+
+
+def _chosen(command: str | None, watch: Watch) -> runner.OnQuestion | None:
+    if command is not None:
+        return _hook.Command(command, watch)
+    return Terminal(watch, account()) if at_terminal() else None
+
+
+def _park(run: str, runs: str) -> None:
+    """Keep a run that a person at the terminal ended from being carried on by a worker of the same directory."""
+    if at_terminal() and not runner.read_state(run, runs).over:
+        runner.park(run, account(), runs=runs)
+
+
+def _hint(stopped: runner.Stopped, again: Callable[[str], str]) -> str:
+    """What to do after a stop, with the command that goes on unless the stop is for good."""
+    if isinstance(stopped, runner.errors.StoppedByPerson):
+        return stopped.hint
+    return f"{stopped.hint} Go on: {again(stopped.run)}{RAISES.get(stopped.reason, '')}"
+
+
+def _at_once(state: State | None, again: Callable[[str], str]) -> Refused:
+    """A stop that was asked for twice: nothing was waited for."""
+    if state is None:
+        return Refused("stopped before anything was saved")
+    why = f"{state.run} stopped at once; a call that was running may have happened and is in doubt"
+    return Refused(why, f"Go on: {again(state.run)}")
+
+
+def told(result: Result, runs: str) -> None:
+    """The answer, or the questions with the commands that answer them."""
+    if isinstance(result, runner.Finished):
+        out.out(result.answer)
+        if result.state.lossy:
+            calls = ", ".join(result.state.lossy)
+            out.err(f"refold: the results of {calls} could not be kept as they came; each says what is lost")
+        return
+    out.out(f"{result.run} waits for a person:")
+    for text in question_text.lines(result.state, runs):
+        out.out(f"  {text}")
+
+
+def status(result: Result) -> Status:
+    """The exit status of a run that did not stop."""
+    if not isinstance(result, runner.Finished):
+        return Status.WAITING
+    return Status.LOSSY if result.state.lossy else Status.FINISHED

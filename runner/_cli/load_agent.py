@@ -1,0 +1,151 @@
+"""A user's agent, named on the command line as `module:attribute`.
+
+The attribute is a `runner.Agent`, or a function that makes one. A function that takes an argument is given the state
+of the run that the agent is for, so one name can stand for the agents of many runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import operator
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import click
+
+import runner
+from replay import State
+from runner._cli._io.errors import Refused, Status
+
+AnyAgent: TypeAlias = runner.Agent[Any, Any, Any]
+OURS = ("eventlog", "replay", "runner")
+
+option = click.option(
+    "--agent",
+    "source",
+    metavar="MODULE:ATTRIBUTE",
+    required=True,
+    callback=lambda _ctx, _param, spec: load(spec),
+    help="Your agent: a runner.Agent, or a function that makes one, in a module importable here.",
+)
+several = click.option(
+    "--agent",
+    "sources",
+    metavar="MODULE:ATTRIBUTE",
+    required=True,
+    multiple=True,
+    callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
+    help="One of your agents, as in `refold run`; may be repeated.",
+)
+model = click.option(
+    "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
+)
+
+
+class Source(NamedTuple):
+    """Where an agent comes from: `spec` as it was typed, and what was found there."""
+
+    spec: str
+    found: AnyAgent | Callable[..., Any]
+
+    def takes_state(self) -> bool:
+        """Whether it is a function that needs a run's state."""
+        return not isinstance(self.found, runner.Agent) and bool(inspect.signature(self.found).parameters)
+
+    def agent(self, state: State | None = None, model: str | None = None) -> AnyAgent:
+        """The agent, for the run in `state` if there is one yet.
+
+        Args:
+            state: the run's state, for a function that takes it.
+            model: another model than the agent's, as `VENDOR:NAME`; its key and address come from the environment.
+
+        Raises:
+            Refused: a function makes no agent, or needs a state and there is none; status 2.
+            runner.models.NotInstalled: the model's extra is not installed.
+        """
+        if self.takes_state() and state is None:
+            hint = "Name a runner.Agent, or a function that takes no argument."
+            raise _refused(f"{self.spec} makes the agent of a run that exists, and there is none yet", hint)
+        made = self.agent_of(state)
+        if made is None:
+            raise _refused(f"{self.spec} has no agent for this run")
+        if model is None:
+            return made
+        from runner import models
+
+        try:
+            return made.replace(model=models.named(model))
+        except runner.errors.BadAgent as error:
+            raise _refused(
+                f"--model {model}: {error}", "Write --model anthropic:NAME, openai:NAME or chat:NAME."
+            ) from error
+
+    def agent_of(self, state: State | None) -> AnyAgent | None:
+        """The agent for the run in `state`; None where a function says that this run is none of its own."""
+        if isinstance(self.found, runner.Agent):
+            return self.found
+        try:
+            made = self.found(state) if self.takes_state() else self.found()
+        except (Exception, SystemExit) as error:
+            raise _failed(f"calling {self.spec}", error) from error
+        if not isinstance(made, runner.Agent | None):
+            raise _refused(f"{self.spec} made a {type(made).__name__}, not a runner.Agent")
+        return made
+
+
+def load(spec: str) -> Source:
+    """What `spec` names. Its module is imported with the current directory as the last place to look.
+
+    Raises:
+        Refused: there is no such module or attribute, importing it fails, or it can't give an agent; status 2.
+    """
+    module, colon, path = spec.partition(":")
+    if not (module and colon and path):
+        raise _refused(f"--agent {spec!r} names no attribute", "Write it as in --agent mine:agent.")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    imported = _module(module, here)
+    try:
+        found = operator.attrgetter(path)(imported)
+    except AttributeError:
+        hint = "--agent names a variable that holds a runner.Agent, or a function that makes one."
+        raise _refused(f"the module {module} has no {path}", _clash(module) or hint) from None
+    if not (isinstance(found, runner.Agent | functools.partial) or inspect.isroutine(found)):
+        raise _refused(f"{spec} is a {type(found).__name__}, not a runner.Agent")
+    return Source(spec, found)
+
+
+def _module(name: str, here: str) -> object:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            why = f"there is no module {error.name} in {here} or where Python looks"
+            raise _refused(why, _clash(name)) from error
+        raise _failed(f"importing {name}", error) from error
+    except (Exception, SystemExit) as error:
+        raise _failed(f"importing {name}", error) from error
+    return module
+
+
+def _clash(module: str) -> str:
+    """What to do when the module that was meant has the name of one of our packages."""
+    top = module.partition(".")[0]
+    return f"The module {top} is refold's own. If you have a {top}.py, give it another name." if top in OURS else ""
+
+
+def _refused(why: str, hint: str = "") -> Refused:
+    return Refused(why, hint, Status.USAGE)
+
+
+def _failed(what: str, error: BaseException) -> Refused:
+    """An error in the user's own module, with the place where it was raised; a syntax error names its own."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
+    return _refused(f"{what} failed: {type(error).__name__}: {error}{where}", getattr(error, "hint", ""))

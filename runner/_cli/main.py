@@ -1,0 +1,145 @@
+"""The list of commands, and the frame around each: quiet logging, one place for errors."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from runner._cli import external
+from runner._cli._commands.answer import allow, approve, edit, park, refuse, respond, send, settle, stop
+from runner._cli._commands.audit import audit
+from runner._cli._commands.bench import bench
+from runner._cli._commands.cat import cat
+from runner._cli._commands.compact import compact
+from runner._cli._commands.copy import copy
+from runner._cli._commands.export import export
+from runner._cli._commands.fork import fork
+from runner._cli._commands.guarantees import guarantees
+from runner._cli._commands.inbox import inbox
+from runner._cli._commands.ls import ls
+from runner._cli._commands.mcp import mcp
+from runner._cli._commands.migrate import migrate
+from runner._cli._commands.preflight import preflight
+from runner._cli._commands.prune import prune
+from runner._cli._commands.report import report
+from runner._cli._commands.resume import resume
+from runner._cli._commands.retrace import retrace
+from runner._cli._commands.run import enqueue, run
+from runner._cli._commands.salvage import salvage
+from runner._cli._commands.show import show
+from runner._cli._commands.ui import ui
+from runner._cli._commands.verify import verify
+from runner._cli._commands.worker import worker
+from runner._cli._io import errors as _errors
+from runner._cli._io import logging_setup, out
+
+
+class Root(click.Group):
+    """The group of all commands."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command line and exit. Text that the locale can't show is printed by its number."""
+        _open_closed_streams()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        return super().main(*args, **{"prog_name": "refold", **extra})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's own signature)
+        """Ours in the order of their registration, from doing to looking; then those of other packages."""
+        return [*self.commands, *(name for _, names in external.names(self.commands) for name in names)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of ours, else one that a package brought."""
+        return super().get_command(ctx, cmd_name) or external.command(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List each kind under a heading of its own."""
+        width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+        for heading, names in (("Commands", list(self.commands)), *external.names(self.commands)):
+            found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in found])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; whatever goes wrong becomes a sentence and an exit status."""
+        try:
+            logging_setup.configure(verbose=ctx.params["verbose"])
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if _errors.is_broken_pipe(error):
+                raise
+            _errors.say(error)
+            if ctx.params["verbose"]:
+                out.err("".join(traceback.format_exception(error)))
+            ctx.exit(_errors.status(error))
+
+
+def _open_closed_streams() -> None:
+    """Put /dev/null in the place of a standard stream that is closed: the next file would get its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 (as long as the process)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 (the same)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 (the same)
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click's own signature)
+    """Print the version of the distribution and end."""
+    if value:
+        try:
+            version = importlib.metadata.version("refold")
+        except importlib.metadata.PackageNotFoundError:
+            version = "(not installed)"
+        click.echo(f"refold {version}")
+        ctx.exit()
+
+
+@click.group(name="refold", cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+@click.option("--verbose", is_flag=True, help="Say on stderr what the libraries do; $REFOLD_LOG sets a level.")
+def main(*, verbose: bool) -> None:
+    """Durable runs of LLM agents: a run is a directory, and a crash at any moment loses and repeats nothing.
+
+    Exit status: 0 finished, 1 stopped or failed, 2 usage, 3 waiting for a person, 4 another process holds the run,
+    5 the log is damaged, 6 finished and a result could not be kept as it came.
+    """
+
+
+for command in (
+    *(run, enqueue, worker, resume, stop, park, fork, send, approve, refuse, edit, respond, allow, settle),
+    *(
+        ls,
+        inbox,
+        show,
+        audit,
+        report,
+        ui,
+        cat,
+        verify,
+        salvage,
+        compact,
+        prune,
+        migrate,
+        copy,
+        retrace,
+        preflight,
+        export,
+        guarantees,
+        mcp,
+    ),
+    bench,
+):
+    main.add_command(command)

@@ -1,0 +1,171 @@
+"""What the log of a program's run hands back when the program runs again from the top.
+
+1. What is recorded may be taken in any order, by what it is: a request by the digest of its messages, calls by their
+   tools and arguments, a step by its name and number. Tasks that run side by side come in another order each time.
+2. Before anything new begins, everything recorded must have been taken: else the program goes another way.
+3. A request that failed is handed back as a failure if its own life went on after it. The last one of a life that ended
+   is asked again.
+4. A request whose messages are those of a later one skips what lies between: its framework remembers that by itself.
+   One whose messages go on from those of the last one is new, for the same reason.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import eventlog
+import replay
+from replay.events import (
+    CallsMade,
+    ModelAsked,
+    ModelFailed,
+    PhaseChanged,
+    ReplySaved,
+    ResultRecorded,
+    RunForked,
+    RunResumed,
+    StepRecorded,
+)
+from replay.messages import Reply, ToolCall
+from runner.errors import ModelError
+
+What = str | tuple[tuple[str, str, str], ...]
+"""What is asked for: the digest of a request's messages, or calls with tool, arguments and the provider's id."""
+
+
+def ordered(calls: Sequence[ToolCall]) -> What:
+    """Calls that a program makes by itself, as they are recognised."""
+    return tuple((call.tool, call.arguments, call.provider_id) for call in calls)
+
+
+@dataclass
+class Turn:
+    """One thing that a program did after another: a request with its reply or failure, or calls of its own.
+
+    `taken`: the program has come there in this life. `served` are the calls that it has asked for.
+    """
+
+    seq: int
+    what: What
+    calls: tuple[ToolCall, ...] = ()
+    reply: Reply | None = None
+    failed: ModelFailed | None = None
+    taken: bool = False
+    results: dict[str, ResultRecorded] = field(default_factory=dict)
+    served: set[str] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        if isinstance(self.what, str):
+            return "a request to the model"
+        return f"a call of {', '.join(f'{tool} with {arguments}' for tool, arguments, _ in self.what)}"
+
+
+class Cursor:
+    """The turns and steps of a run, and how far its program has come. `done` once the log holds the end."""
+
+    def __init__(self, lines: Iterable[eventlog.Line] = ()) -> None:
+        self.turns: list[Turn] = []
+        self.done = False
+        self.seq = 0
+        self.asked = ""
+        self._steps: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+        self._here = -1
+        for line in lines:
+            for raw in line.events:
+                self.add(replay.decode(raw, seq=line.seq), line.seq)
+        if not self.done:
+            self._drop_failed()
+
+    def add(self, event: Any, seq: int, *, taken: bool = False) -> None:
+        """Add what was saved. `taken`: this life's own."""
+        self.seq = seq
+        match event:
+            case ModelAsked():
+                self.asked = event.digests.messages
+            case ReplySaved():
+                self._append(Turn(seq, self.asked, event.reply.calls, reply=event.reply, taken=taken))
+            case ModelFailed():
+                self._append(Turn(seq, self.asked, failed=event, taken=taken))
+            case CallsMade():
+                self._append(Turn(seq, ordered(event.calls), event.calls, taken=taken))
+            case ResultRecorded():
+                self.turns[-1].results[event.call] = event
+            case StepRecorded():
+                self._steps.setdefault(event.name, []).append(event.raw)
+            case RunResumed() | RunForked():
+                self._drop_failed()
+            case PhaseChanged(phase="done"):
+                self.done = True
+
+    def _append(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        if turn.taken:
+            self._here = len(self.turns) - 1
+
+    def _drop_failed(self) -> None:
+        while self.turns and self.turns[-1].failed is not None and not self.turns[-1].taken:
+            self.turns.pop()
+
+    @property
+    def left(self) -> Turn | None:
+        """The first recorded turn that the program has not come to."""
+        return next((turn for turn in self.turns if not turn.taken), None)
+
+    def take(self, what: What) -> Turn | None:
+        """The first recorded turn like this that was not taken; None when there is none."""
+        for place, turn in enumerate(self.turns):
+            if not turn.taken and turn.what == what:
+                self._come_to(place, skipping=isinstance(what, str))
+                return turn
+        return None
+
+    def skip(self) -> None:
+        """Come to the end: the program goes on from what is recorded, which it remembers by itself."""
+        self._come_to(len(self.turns) - 1, skipping=True)
+
+    def _come_to(self, place: int, *, skipping: bool) -> None:
+        for turn in self.turns[: place + 1] if skipping else self.turns[place : place + 1]:
+            turn.taken = True
+        self._here = max(self._here, place)
+
+    def step(self, name: str) -> tuple[int, str | None]:
+        """The number of the next step of this name, and what it came to, if that is recorded."""
+        n = self._counts.get(name, 0)
+        self._counts[name] = n + 1
+        known = self._steps.get(name, [])
+        return n, known[n] if n < len(known) else None
+
+    def find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall] | None:
+        """A call of the current turn, or of a later one: a framework with a memory of its own begins there.
+
+        Of several that are alike, the first that was not asked for.
+        """
+        again: tuple[Turn, ToolCall] | None = None
+        for place in range(max(self._here, 0), len(self.turns)):
+            turn = self.turns[place]
+            for call in turn.calls:
+                if (call.provider_id, call.tool) != (provider_id, name):
+                    continue
+                if call.id not in turn.served:
+                    turn.served.add(call.id)
+                    self._come_to(place, skipping=True)
+                    return turn, call
+                again = again or (turn, call)
+        return again
+
+    def has(self, provider_id: str, name: str) -> bool:
+        """Whether a reply of this run from here on orders this call."""
+        turns = self.turns[max(self._here, 0) :]
+        return any((call.provider_id, call.tool) == (provider_id, name) for turn in turns for call in turn.calls)
+
+
+def failure(failed: ModelFailed) -> Exception:
+    """A recorded failure as it was raised, as far as its type is known everywhere."""
+    kind = getattr(builtins, failed.error_type, None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        return kind(failed.error.removeprefix(f"{failed.error_type}: "))
+    return ModelError(failed.error, transient=failed.transient, billed=failed.billed)

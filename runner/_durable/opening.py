@@ -1,0 +1,129 @@
+"""`durable`: the block in which a framework's loop, or plain code, drives a run that it starts or attaches to."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal
+
+import eventlog
+import replay
+from replay.values import Limits
+from runner._agent.call import CURRENT
+from runner._agent.tools import Tool
+from runner._clock import Clock
+from runner._durable.cursor import Cursor
+from runner._durable.program import Program
+from runner._durable.seam import HERE, Durable
+from runner._durable.signal import ControlSignal
+from runner._engine import opening, signals
+from runner._engine.loop import Watch
+from runner._engine.opening import GRACE, Opened
+from runner._engine.save_pool import counted, off_loop
+from runner._runs.questions import Finished, OnQuestion
+from runner._service import attach
+from runner.errors import Interrupted, NeedsDecision, StillWaiting
+
+RESTS = (NeedsDecision, StillWaiting, Interrupted)
+"""What a run inside a call of another one may wait for: the call is then taken back, and is still due."""
+
+
+@contextlib.asynccontextmanager
+async def durable(  # noqa: PLR0913 (each is one fact about the run)
+    task: str,
+    *,
+    runs: eventlog.Runs,
+    run: str | None = None,
+    name: str = "agent",
+    framework: str = "python",
+    tools: Sequence[Tool] = (),
+    limits: Limits | None = None,
+    approve: Literal["ask", "off"] = "ask",
+    labels: Mapping[str, str] | None = None,
+    on_question: OnQuestion | None = None,
+    watch: Watch | None = None,
+    clock: Clock | None = None,
+    grace: float = GRACE,
+) -> AsyncIterator[Durable]:
+    """Make the code in a block durable: start the run of this id, or carry it on.
+
+    The block runs again from the top each time. What it did by its run, a framework's adapter or `act` and `step`, is
+    handed back as it was saved; everything else in it must follow from that. When the block ends without an error the
+    run is done, with the `answer` that the block set, or else the text of the last reply.
+
+    Args:
+        task: What the run is for.
+        runs: As for `start`.
+        run: The run's id; without one a new run is started. In a tool of another run, that call's own.
+        name: The name of the program: what an agent's is.
+        framework: Whose loop it is.
+        tools: What the program declares beforehand.
+        limits: As for `Agent`.
+        approve: As for `Agent`.
+        labels: As for `start`.
+        on_question: As for `start`.
+        watch: As for `start`.
+        clock: As for `start`.
+        grace: As for `start`.
+
+    Raises:
+        NeedsDecision: A person must answer first; then run the same code again.
+        Stopped: The run stopped; the class names the reason.
+        replay.Diverged: The code goes another way than the log.
+        RunExists: The id is that of a run that was begun otherwise.
+        RunLocked: Another process has it.
+        RunError, LogError: As `start` and `resume`.
+    """
+    program = Program(name=name, tools=tools, limits=limits or Limits(), approve=approve, loop=framework)
+    store, outer = eventlog.store(runs), HERE.get()
+    given: dict[str, Any] = {"store": store, "watch": watch, "clock": clock, "grace": grace}
+    opened = await _open(program, task, run or _own_name(name), labels, given)
+    life = opened.life if isinstance(opened, Opened) else None
+    fresh = life is not None and not opened.resumed  # type: ignore[union-attr] # a life is that of an open run
+    try:
+        reading = functools.partial(store.read, opened.state.run)
+        cursor = Cursor(() if fresh else (await off_loop(reading)).lines)
+        here = Durable(program, opened.state, opened if isinstance(opened, Opened) else None, cursor, on_question)
+        HERE.set(here)
+        async with contextlib.AsyncExitStack() as while_it_lasts:
+            if life is not None:
+                while_it_lasts.enter_context(await off_loop(store.enter))
+                while_it_lasts.enter_context(signals.drains(life.drain))
+                while_it_lasts.enter_context(counted(2))  # a framework's loop waits for no disk
+            try:
+                yield here
+            except BaseException as error:
+                await here.end(error)
+                raise
+            await here.end()
+    except Exception as error:
+        if outer is None or not isinstance(error, RESTS):
+            raise
+        raise ControlSignal(error) from error  # through the framework around this one
+    finally:
+        HERE.set(outer)
+        if life is not None:
+            await off_loop(life.end)
+
+
+async def _open(
+    program: Program, task: str, run: str | None, labels: Mapping[str, str] | None, given: dict[str, Any]
+) -> Opened | Finished[Any]:
+    """Start a run, or attach to the one of this id, in a thread."""
+    store: eventlog.Store = given["store"]
+    if run is None or await off_loop(functools.partial(attach.made, store, run)) is None:
+        try:
+            make = functools.partial(opening.create, program, task, run=run, labels=labels, **given)
+            return await off_loop(make)
+        except (eventlog.RunExists, eventlog.RunLocked):  # another process was faster
+            if run is None:
+                raise
+    await attach.existing(program, task, run, inputs=None, store=store, after=None, read=off_loop)
+    return await off_loop(functools.partial(opening.reopen, run, program, **given))
+
+
+def _own_name(name: str) -> str | None:
+    """The id of a run inside a call of another one: the same each time that the call is tried."""
+    call = CURRENT.get(None)
+    return None if call is None else f"{name}-{replay.digest_value([call.uid, call.id])[:16]}"

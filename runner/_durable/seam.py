@@ -1,0 +1,298 @@
+"""The seam between a program with a loop of its own and the run that makes it durable.
+
+The program calls; nothing happens that it did not ask for. When it runs again from the top, saved replies and recorded
+results are handed back, and what is not in the log yet happens live: by the same `decide`, gates, ladder and saves as
+in any run, of which the program's demands only say what is due. A result is durable before the program sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
+
+from replay import State
+from replay.events import QuestionAnswered, ResultRecorded, StepRecorded
+from replay.messages import HAPPENED, CostBound, Reply, ToolCall
+from replay.values import Digests
+from runner._agent.tools import Tool
+from runner._durable.chain import Chain
+from runner._durable.cursor import Cursor, Turn, failure, ordered
+from runner._durable.demand import Demand
+from runner._durable.pump import Pump
+from runner._durable.signal import ControlSignal
+from runner._durable.tools import Body, Tools
+from runner._engine.opening import Opened
+from runner._policy.demands import Ask
+from runner._runs.questions import OnQuestion
+from runner.errors import BadAgent, BadTool, ToolFailed
+
+T = TypeVar("T")
+HERE: contextvars.ContextVar[Durable | None] = contextvars.ContextVar("refold_durable", default=None)
+PASSES = 100
+"""How often the loop runs others that may come to what is recorded, before the program counts as gone another way."""
+
+
+def current() -> Durable | None:
+    """The run of the program that this code belongs to, or None."""
+    return HERE.get()
+
+
+async def asked() -> Reply:
+    """What the program that this code belongs to does for the reply that is due."""
+    here = HERE.get()
+    assert here is not None  # the pump runs in the context of its run
+    return await here.ask_now()
+
+
+class Durable:
+    """A run that a program's own loop drives: given to the program by `durable` and `durable_main`.
+
+    Attributes:
+        answer: What the run comes to, for the program to set.
+        keep_open: For an adapter: the end of the block is no end of the run unless there is an answer.
+    """
+
+    def __init__(
+        self, program: Any, state: State, opened: Opened | None, cursor: Cursor, on_question: OnQuestion | None = None
+    ) -> None:
+        self.answer: str | None = None
+        self.keep_open = False
+        self._cursor, self._chain, self._order = cursor, Chain(), asyncio.Lock()
+        self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
+        self._tools = Tools(program, self.pump)
+
+    @property
+    def state(self) -> State:
+        """The run's state."""
+        return self.pump.state
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.state.run
+
+    @property
+    def resources(self) -> Any:
+        """What the program's `resources` gave."""
+        return self.pump.opened.life.executor.resources if self.pump.opened is not None else None
+
+    # What a program, or a framework's adapter, calls.
+
+    async def ask(
+        self,
+        digests: Digests,
+        bound: CostBound,
+        body: Callable[[], object],
+        *,
+        tools: Sequence[Tool] = (),
+        answers: Mapping[str, str] = {},
+    ) -> Reply:
+        """The next reply: the saved one, or what `body` gives now, saved before anybody sees it.
+
+        Args:
+            digests: Of the parts of the request. That of its messages says whether it is the recorded one.
+            bound: The most it can cost.
+            body: Gives a `Reply`; it is called once if at all.
+            tools: Those that the model may call.
+            answers: The framework's own words for calls of the last reply that it did not run, by the provider's id.
+
+        Raises:
+            ModelError, Exception: The model failed; what `body` raised, or what is recorded of it.
+        """
+        async with self._order:
+            self.knows(tools)
+            turn = await self._recorded(digests.messages, "a request to the model")
+            if turn is None:
+                demand = Demand(body)
+                reply = await self.pump.next(Ask(digests, bound), demand, answers)
+                assert isinstance(reply, Reply)
+                return reply
+            if turn.failed is not None:
+                raise failure(turn.failed)
+            assert turn.reply is not None  # a request comes to one of the two
+            return turn.reply
+
+    async def adopt(self, reply: Reply) -> None:
+        """Take over the calls of a reply from before this run: neither a turn nor spend."""
+        await self._make(reply.calls)
+
+    async def call(self, provider_id: str, name: str, body: Body) -> ResultRecorded:
+        """What a call of the current reply comes to: what is recorded, or what the ladder and `body` come to now.
+
+        What `body` raises is not raised again: the result's `how` and `raw` say what became of the call.
+        """
+        turn, call = self._find(provider_id, name)
+        return await self._result(turn, call, body)
+
+    async def approve(self, provider_id: str, name: str) -> QuestionAnswered:
+        """A person's answer about a call of the current reply that the framework holds back."""
+        _, call = self._find(provider_id, name)
+        asked = [q for q in self.state.questions.values() if q.call == call.id and q.kind == "approve" and q.answer]
+        if asked and asked[-1].answer is not None:
+            return asked[-1].answer
+        answered = await self.pump.approval(call.id)
+        assert isinstance(answered, QuestionAnswered)
+        return answered
+
+    async def step(self, name: str, body: Callable[[], object]) -> Any:
+        """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
+
+        Args:
+            name: The n-th step of a name is handed back as the n-th of it.
+            body: Gives a value that JSON holds.
+
+        Raises:
+            BadAgent: The value is none.
+        """
+        self.pump.check()
+        n, known = self._cursor.step(name)
+        if known is not None:
+            return json.loads(known)
+        await self.pump.begun()
+        value = body()
+        value = await value if inspect.isawaitable(value) else value
+        try:
+            raw = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BadAgent(f"step {name} gave what JSON does not hold: {error}") from error
+        self.pump.executed += 1
+        await self.pump.record(StepRecorded(name=name, n=n, raw=raw))
+        return json.loads(raw)
+
+    async def act(self, tool: str | Tool, arguments: Mapping[str, Any] | None = None, body: Body | None = None) -> str:
+        """The result of a call that the program itself orders, as text.
+
+        Args:
+            tool: A declared tool, or its name.
+            arguments: Its arguments, as JSON values.
+            body: What runs instead of the tool's own function; it is given the `Call`.
+
+        Raises:
+            ToolFailed: The call did not happen: it failed, was refused, or its arguments do not fit.
+            BadTool: There is no such tool, and no body.
+        """
+        if isinstance(tool, Tool):
+            self.knows([tool])
+        name = tool.name if isinstance(tool, Tool) else tool
+        if body is None and self._tools.get(name) is None:
+            raise BadTool(name, "the program declares no such tool, and the call has no body")
+        try:
+            written = json.dumps(dict(arguments or {}), ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BadTool(name, f"its arguments are no JSON: {error}") from error
+        turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
+        result = await self._result(turn, turn.calls[0], body)
+        if result.how not in HAPPENED and result.how != "responded":
+            raise ToolFailed(result.text)
+        return result.text
+
+    def knows(self, tools: Iterable[Tool]) -> None:
+        """Learn tools that a framework names; those of a request are learned by `ask`."""
+        self._tools.learn(tools)
+
+    def has_call(self, provider_id: str, name: str) -> bool:
+        """Whether a reply of this run from here on orders this call."""
+        return self._cursor.has(provider_id, name)
+
+    def edited(self, call: str) -> bool:
+        """Whether a person gave this call other arguments: else it runs with those that its framework has for it."""
+        asked = (question for question in self.state.questions.values() if question.call == call)
+        return any(question.answer is not None and question.answer.answer == "edit" for question in asked)
+
+    def chain(self, messages: Sequence[Any], dump: Callable[[Any], bytes]) -> str:
+        """The digest of a conversation; `dump` is called once for each message, which is known by its identity."""
+        return self._chain.digest(messages, dump)
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine of this run comes to, for sync code in a thread. Raises `BadAgent` in the run's own loop."""
+        if asyncio._get_running_loop() is self.loop:  # noqa: SLF001 (get_running_loop raises where there is none)
+            coroutine.close()
+            raise BadAgent("sync code would block the run's loop: call it by `await asyncio.to_thread(...)`")
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    # How it is done.
+
+    @property
+    def program(self) -> Any:
+        """The program, with the tools that it has come up with."""
+        return self._tools.program
+
+    @property
+    def executed(self) -> int:
+        """How many things happened live in this life."""
+        return self.pump.executed
+
+    async def ask_now(self) -> Reply:
+        """Run the body of the request that is due."""
+        return cast("Reply", await self.pump.ask_now())  # whatever it is, the engine says what is wrong with it
+
+    async def _recorded(self, what: Any, words: str) -> Turn | None:
+        """The recorded turn like this, or None when the log ends here and it is new."""
+        self.pump.check()
+        for _ in range(PASSES):
+            turn = self._cursor.take(what)
+            await asyncio.sleep(0)  # for others beside this one
+            if turn is not None or self._cursor.left is None:
+                return turn
+        if isinstance(what, str) and self._cursor.asked in self._chain:
+            self._cursor.skip()
+            return None
+        return self.pump.diverge(self._cursor.left, f"the program makes {words} that the log does not hold", str(what))
+
+    async def _make(self, calls: Sequence[ToolCall], body: Body | None = None, *, demanded: bool = False) -> Turn:
+        async with self._order:
+            turn = await self._recorded(ordered(calls), f"a call of {', '.join(call.tool for call in calls)}")
+            if turn is None:
+                number = self.state.made + 1
+                named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
+                wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
+                await self.pump.next(named, Demand(None), {}, wanted)
+                turn = self._cursor.turns[-1]
+            turn.served.update(call.id for call in turn.calls if not call.provider_id)
+            return turn
+
+    def _find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall]:
+        self.pump.check()
+        found = self._cursor.find(provider_id, name)
+        if found is None:
+            last = self._cursor.turns[-1] if self._cursor.turns else None
+            self.pump.diverge(last, f"no reply from there on orders call {provider_id} of {name}", name)
+        assert found is not None
+        return found
+
+    async def _result(self, turn: Turn, call: ToolCall, body: Body | None) -> ResultRecorded:
+        self.pump.check()
+        known = turn.results.get(call.id)
+        if known is not None:
+            return known
+        self.pump.executed += 1
+        result = await self.pump.result(call.id, self._tools.demand(call.tool, body))
+        assert isinstance(result, ResultRecorded)
+        return result
+
+    async def end(self, error: BaseException | None = None) -> None:
+        """End the block: write the answer, or raise what ended it. A signal counts, whatever became of it."""
+        signal = self.pump.signal
+        if error is None and signal is None and not (self.keep_open and self.answer is None):
+            try:
+                async with self._order:
+                    left = self._cursor.left
+                    if left is not None and not self.keep_open:
+                        self.pump.diverge(left, "the program ends", "the end")
+                    answer = self.answer if self.answer is not None else self.state.answer or ""
+                    if not self._cursor.done:
+                        await self.pump.next(answer, Demand(None), {})
+            except ControlSignal as raised:
+                signal = raised
+        await self.pump.leave(error)
+        signal = signal or self.pump.signal
+        if signal is not None and not (isinstance(error, asyncio.CancelledError) or self.pump.cancelled):
+            raise signal.error from (None if isinstance(error, ControlSignal) else error)
+        if error is not None:
+            raise error

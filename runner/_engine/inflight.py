@@ -1,0 +1,198 @@
+"""Tracks the threads and tasks of one life until they finish.
+
+A sync tool runs in a thread of its own, and no thread can be stopped from outside: a tool that timed out is still in
+flight until its thread ends, no rerun may overtake it, and the run's lock is held until then. A life that was
+interrupted writes nothing more; a late thread only delays the lock's release. A thread that only reads delays nothing:
+it can't act, and nobody waits for what it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class InFlight:
+    """The threads and tasks of one life. `when_idle` runs its callback once, after the last of them has ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._idle: Callable[[], None] | None = None
+        self._threads: list[tuple[concurrent.futures.Future[Any], threading.Thread]] = []
+
+    def begin(self) -> None:
+        """Count one thing more."""
+        with self._lock:
+            self._count += 1
+
+    def end(self) -> None:
+        """Count one thing less."""
+        with self._lock:
+            self._count -= 1
+            idle = self._idle if self._count == 0 else None
+            if idle is not None:
+                self._idle = None
+        if idle is not None:
+            idle()
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Call `callback` now if nothing is in flight, else in the thread of whatever ends last.
+
+        A thread that has given its result and only has to count itself out is waited for: whoever started the run may
+        open it again at once.
+        """
+        for future, thread in self._threads:
+            if future.done():
+                thread.join()
+        with self._lock:
+            if self._count:
+                self._idle = callback
+                return
+        callback()
+
+    def task(self, body: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run a coroutine as a task of this life."""
+        self.begin()
+        task = asyncio.ensure_future(body)
+        task.add_done_callback(lambda _: self.end())
+        return task
+
+    def thread(self, body: Callable[[], T], *, acts: bool = True) -> concurrent.futures.Future[T]:
+        """Run a function in a thread of its own, with this context; one that does not act is not waited for.
+
+        The future is done before the thread counts as ended. Raises `RuntimeError` when no thread can be started.
+        """
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            try:
+                future.set_result(context.run(body))
+            except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
+                future.set_exception(RuntimeError(f"the function raised StopIteration({error})"))
+            except BaseException as error:  # noqa: BLE001 (it travels to whoever waits for the future)
+                future.set_exception(error)
+            finally:
+                if acts:
+                    self.end()
+
+        future.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
+        # A daemon: a process that was told to end may exit, and the kernel drops the lock; the call is then in doubt.
+        thread = threading.Thread(target=run, name="refold-tool", daemon=True)
+        self._threads = [(other, begun) for other, begun in self._threads if begun.is_alive()]
+        if acts:
+            self.begin()
+        try:
+            thread.start()
+        except RuntimeError:
+            if acts:
+                self.end()
+            raise
+        self._threads.append((future, thread))
+        return future
+
+
+class Drain:
+    """A request to end the life: what is in flight may end within `grace` seconds, then the run stops.
+
+    `asked` says that it was requested. `cut` is set once what is in flight is being cut off: from then on a
+    cancellation is ours, before that a tool's own. `signalled` is set by the signal itself, even while something blocks
+    the loop and `asked` has to wait for it.
+    """
+
+    def __init__(self, grace: float) -> None:
+        self.grace = grace
+        self.cut = False
+        self.signalled = False
+        self.asked = False
+        self._requested: asyncio.Future[None] | None = None
+
+    def ask(self) -> None:
+        """Stop as soon as what is in flight has ended. Call it in the loop's thread."""
+        self.asked = True
+        if self._requested is not None and not self._requested.done():
+            self._requested.set_result(None)
+
+    def requested(self) -> asyncio.Future[None]:
+        """A future that is done once the drain is requested: one for the whole life, to wait for with other things."""
+        if self._requested is None or self._requested.cancelled():
+            self._requested = asyncio.get_running_loop().create_future()
+            if self.asked:
+                self._requested.set_result(None)
+        return self._requested
+
+
+TOGETHER = 0.02
+"""Seconds that an outcome waits for others to share its line."""
+LINGER = 1.0
+"""Seconds that a cancelled task may take to come to its end before it counts as in flight."""
+
+
+class Flight(Generic[T]):
+    """What a life has begun and not heard of yet.
+
+    Once the drain is requested, tasks get `grace` seconds and are then cancelled; when a wait here is itself cancelled,
+    they are cancelled at once, and a second cancellation stops waiting. A task that does not end is left alone.
+    """
+
+    def __init__(self, drain: Drain) -> None:
+        self._drain = drain
+        self._tasks: list[asyncio.Task[T]] = []
+        self._deadline: float | None = None
+        self.cancelled = False
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    def add(self, tasks: Iterable[asyncio.Task[T]]) -> None:
+        """Wait for these, too."""
+        self._tasks += tasks
+
+    async def landed(self, noticed: asyncio.Future[None]) -> list[asyncio.Task[T]]:
+        """The tasks that have ended, once one has, `noticed` is done, or the rest was cut off and is given up."""
+        loop = asyncio.get_running_loop()
+        requested = self._drain.requested()
+        gathered = False
+        while self._tasks:
+            if requested.done() and self._deadline is None:
+                self._deadline = loop.time() + self._drain.grace
+            if self._deadline is not None and loop.time() >= self._deadline:
+                if self._drain.cut:
+                    return self._ended(give_up=True)
+                self._cut_off()
+            pending = {task for task in self._tasks if not task.done()}
+            first = len(pending) < len(self._tasks)
+            if noticed.done() or not pending or (first and gathered):
+                break
+            gathered = first
+            watched: set[asyncio.Future[Any]] = {*pending, noticed, *(() if requested.done() else (requested,))}
+            left = None if self._deadline is None else max(0.0, self._deadline - loop.time())
+            try:
+                if first:  # what is ready together shares a line
+                    await asyncio.wait(pending, timeout=min(TOGETHER, left or TOGETHER))
+                else:
+                    await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                if self.cancelled:
+                    return self._ended(give_up=True)
+                self.cancelled = True
+                self._cut_off()
+        return self._ended()
+
+    def _cut_off(self) -> None:
+        self._drain.cut = True
+        for task in self._tasks:
+            task.cancel()
+        self._deadline = asyncio.get_running_loop().time() + LINGER
+
+    def _ended(self, *, give_up: bool = False) -> list[asyncio.Task[T]]:
+        ended = [task for task in self._tasks if task.done()]
+        self._tasks = [] if give_up else [task for task in self._tasks if not task.done()]
+        return ended

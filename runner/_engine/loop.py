@@ -1,0 +1,296 @@
+"""The loop: persist before acting, and no recovery mode.
+
+Intents are events written before anything acts on them, outcomes events written after. What came back and what is about
+to happen share one line and one fsync. A resume runs this same loop: nothing here asks whether it is recovering.
+Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a tool raised an error that must be raised
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+import eventlog
+import replay
+from replay import Event, State
+from replay.events import (
+    AttemptMarked,
+    FileIntended,
+    RunResumed,
+    RunStopped,
+    StepRecorded,
+    WaitUntil,
+    WorkspaceAccepted,
+    WorkspaceMoved,
+)
+from runner import _logging
+from runner._agent import sanitize, workspace
+from runner._agent.agent import AnyAgent
+from runner._agent.workspace import Workspace
+from runner._clock import LogClock
+from runner._engine import save_pool
+from runner._engine.feed import Teller
+from runner._engine.inflight import Drain, Flight, InFlight
+from runner._engine.mailbox import Mailbox
+from runner._engine.perform import Executor, Outcomes
+from runner._policy import replies, waves
+from runner._policy.decide import decide
+from runner._runs import load, status
+from runner.errors import NoWorkspace, ReadOnlyWorkspace
+
+ROOM = 64 << 10
+"""Synced zeros kept ahead of a marker for the result that follows: a full disk then refuses the marker, not the
+result."""
+
+Watch = Callable[[State, Sequence[Event]], None]
+
+
+class Life:
+    """One opening of a run for writing: its log, its agent, its clock, and what it has started.
+
+    `root` is the workspace, `moved` where it is now if not there; `accept` vouches for its changed files.
+    `closed` is set once the log is; `after` is then the state, if requests were taken after the last save. A wait
+    longer than `rest` seconds is for nobody: the run is given back.
+    """
+
+    def __init__(
+        self,
+        agent: AnyAgent,
+        log: eventlog.Log,
+        clock: LogClock,
+        drain: Drain,
+        *,
+        root: str | None,
+        moved: str | None = None,
+        accept: str | None = None,
+        watch: Watch | None = None,
+        store: eventlog.Store,
+        uid: str,
+    ) -> None:
+        self.agent = agent
+        self.log = log
+        self.clock = clock
+        self.drain = drain
+        self.inflight = InFlight()
+        self.watch = watch
+        self.decide: Callable[[AnyAgent, State, datetime], list[Event]] = decide
+        self._root = Path(root) if root is not None else None
+        self._moved, self._accept = moved, accept
+        self.store = store
+        self.rest = math.inf
+        self._over, self._not_before = False, 0
+        self.closed = threading.Event()
+        self.on_closed: Callable[[], None] | None = None
+        self._files: list[tuple[datetime, FileIntended | StepRecorded]] = []
+        self._filing = threading.RLock()
+        self.mailbox = Mailbox(log)
+        self.after: State | None = None
+        self._flight: Flight[Outcomes] = Flight(drain)
+        self._teller = Teller(log.run, uid)
+        self.executor = Executor(agent, log, self._workspace, self.inflight, drain, self._teller)
+
+    async def run(self, state: State, opening: Sequence[Event]) -> State:
+        """Write the opening line, then go on until nothing is due: done, stopped, paused, or waiting for a time.
+
+        Raises what a save raises (`eventlog.DiskFull`, `LogDead`, `LockLost`), what `decide` raises, and
+        `asyncio.CancelledError` after the save that records where a cancelled run stopped.
+        """
+        now = self.clock.now()
+        state = replay.fold(state, now, opening)
+        self.decide(self.agent, state, now)  # what raises is raised before this life is written and counted
+        state = await self.save(state, now, opening)
+        return await self.go_on(state, Outcomes(self._check_workspace(state, opening)))
+
+    async def go_on(self, state: State, outcomes: Outcomes | None = None) -> State:
+        """The loop itself, from a state that is on disk and outcomes that are not yet.
+
+        The only place that folds and saves: what has come back, what lies in the inbox, and what comes next. The rest
+        stays in flight meanwhile.
+        """
+        came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
+        while True:
+            now = self.clock.now()
+            state = replay.fold(self._fold_files(state), now, came)
+            mail = self.mailbox.take(state, now)
+            came, state = [*came, *mail], replay.fold(state, now, mail)
+            if self.mailbox.held:
+                self.drain.ask()  # what is in flight may end; nothing else begins
+            if came and error is None and not self._flight and self._is_compacting(state):
+                # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
+                state = await self._compact(await self.save(state, now, came))
+                came = []
+            intents, error = self._intents(state, now, error)
+            if came or intents:
+                state = replay.fold(self._fold_files(state), now, intents)
+                state = await self.save(state, now, [*came, *intents])
+            self.mailbox.saved()
+            if error is not None and not self._flight:
+                raise error
+            self._flight.add(self.executor.begin(state, intents))
+            if not (came or intents or self._flight):
+                return state
+            due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
+            with self.mailbox.noticed() as noticed, self.clock.alarm(due, noticed):
+                landed = await self.executor.landed(self._flight, noticed)
+            came, error = landed.events, error or landed.error
+
+    def _intents(
+        self, state: State, now: datetime, error: BaseException | None
+    ) -> tuple[list[Event], BaseException | None]:
+        """What comes next. Once the life is to end, nothing begins while something is in flight."""
+        asked = error is not None or self.drain.asked
+        if (asked and self._flight) or (error is not None and not isinstance(error, asyncio.CancelledError)):
+            return [], error
+        try:
+            if self.mailbox.held and not state.over:
+                return self._asked_to_end(state, now), error
+            if asked and state.stopped is None and not replies.ends(self.agent, state):
+                why = "the run was cancelled" if error is not None else "a signal asked it to park"
+                self._no_more_files()
+                return [RunStopped(reason="Interrupted", detail=why)], error
+            return [self._rested(intent, now) for intent in self.decide(self.agent, state, now)], error
+        except Exception as problem:  # noqa: BLE001 (the outcomes are saved first, then it is raised)
+            return [], problem
+
+    def _rested(self, intent: Event, now: datetime) -> Event:
+        """An intent; a wait says whether anybody holds the run meanwhile."""
+        if isinstance(intent, WaitUntil) and (intent.until - now).total_seconds() > self.rest:
+            return replace(intent, rested=True)
+        return intent
+
+    def _asked_to_end(self, state: State, now: datetime) -> list[Event]:
+        """The stop or park that was asked for, unless the run is done with what has just come back."""
+        if replies.ends(self.agent, state):
+            return [*self.mailbox.refuse("the run was done by then"), *self.decide(self.agent, state, now)]
+        self._no_more_files()
+        return self.mailbox.ending()
+
+    async def read_mail(self, state: State) -> State:
+        """Write what lies in the inbox, while nothing is in flight. A stop or a park is held."""
+        now = self.clock.now()
+        mail = self.mailbox.take(state, now)
+        if mail:
+            state = await self.save(replay.fold(state, now, mail), now, mail)
+        self.mailbox.saved()
+        return state
+
+    async def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
+        """Append events and return `state`, which has them folded, with the line's place."""
+        encoded = [replay.encode(event) for event in events]
+        kinds = {type(event) for event in events}
+        if RunStopped in kinds:
+            self._no_more_files()  # what is cut off and still runs must not write after the stop
+        room = ROOM if AttemptMarked in kinds else 0
+        *parts, last = save_pool.lines(encoded)
+        told = 0
+        for group in (*parts, last):
+            says = status.of(state, now) if group is last else None
+            line = await save_pool.saved(functools.partial(self.log.append, now, group, room=room, status=says))
+            self.clock.wrote(line.at)
+            state = replace(state, seq=line.seq, life=line.life, at=line.at)
+            self._teller.saved(line, events[told : (told := told + len(group))])
+        if self.watch is not None:
+            with contextlib.suppress(Exception):  # an error in a watcher must not end the run
+                self.watch(state, events)
+        return state
+
+    def _is_compacting(self, state: State) -> bool:
+        """Whether the log has grown enough for a snapshot, and nothing is in flight."""
+        return not state.busy and load.is_due(self.log) and self.log.bytes_since_snapshot >= self._not_before
+
+    async def _compact(self, state: State) -> State:
+        """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
+        try:
+            made = functools.partial(_compacted, self.log, state)
+            if await save_pool.saved(made) is None:
+                return state
+        except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
+            self._not_before = self.log.bytes_since_snapshot + load.LEAST
+            _logging.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
+        return replace(state, seq=self.log.seq, life=self.log.life)
+
+    async def answer(self, state: State, said: Sequence[Event]) -> State:
+        """Write what a person said to this process, an answer and its rule in one line."""
+        now = self.clock.now()
+        return await self.save(replay.fold(state, now, said), now, said)
+
+    def _workspace(self, call: str, writable: bool) -> Workspace | None:  # noqa: FBT001 (a callback)
+        if self._root is None:
+            return None
+        refused = None if writable else "it only reads"
+
+        def read_only() -> str | None:
+            return "the run was parked" if self._over else refused
+
+        return Workspace(self._root, call, self.record, read_only, self.store.disk, self._filing)
+
+    def record(self, event: FileIntended | StepRecorded) -> None:
+        """Log a coming write, or a program's step, from whichever thread; the loop folds it with what comes next."""
+        with self._filing:
+            if self._over:
+                what = event.path if isinstance(event, FileIntended) else f"step {event.name}"
+                raise ReadOnlyWorkspace(what, "the run was parked")
+            line = self.log.append(self.clock.now(), [replay.encode(event)])
+            self._files.append((line.at, event))
+            self._teller.saved(line, [event])
+
+    def _no_more_files(self) -> None:
+        with self._filing:
+            self._over = True
+
+    def _fold_files(self, state: State) -> State:
+        with self._filing:
+            for at, intended in self._files:
+                state = replay.step(state, intended, at)
+            self._files.clear()
+        return state
+
+    def _check_workspace(self, state: State, opening: Sequence[Event]) -> list[Event]:
+        """What a resume finds in the workspace: a file that holds no content of the run's own stops it."""
+        if state.stopped is not None or not any(isinstance(event, RunResumed) for event in opening):
+            return []
+        try:
+            changed = workspace.changed(self._moved or state.workspace, state.files, self.store.disk)
+        except NoWorkspace as gone:
+            return [RunStopped(reason="WorkspaceChanged", detail=str(gone))]
+        by = sanitize.name(self._accept, "accepting the workspace") if self._accept is not None else ""
+        found: list[Event] = []
+        if self._moved is not None and (by or not changed):
+            found.append(WorkspaceMoved(path=self._moved, by=by))
+            self._root = Path(self._moved)
+        if not changed:
+            return found
+        if by:
+            return [*found, WorkspaceAccepted(by=by, files=tuple(changed))]
+        names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
+        return [RunStopped(reason="WorkspaceChanged", detail=names)]
+
+    def end(self) -> None:
+        """The life is over and writes nothing more; the log is closed when all that it started has ended."""
+        self._no_more_files()
+        self.inflight.when_idle(self._close)
+
+    def _close(self) -> None:
+        try:
+            self.after = load.close(self.store, self.log)
+        except (eventlog.LogError, replay.ReplayError, OSError) as error:
+            _logging.logger(run=self.log.run).warning("the log was not closed cleanly", error=str(error))
+            self.log.abandon()
+        finally:
+            self._teller.end()
+            self.closed.set()
+            if self.on_closed is not None:
+                self.on_closed()
+
+
+def _compacted(log: eventlog.Log, state: State) -> eventlog.Snapshot | None:
+    return log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq)

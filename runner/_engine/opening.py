@@ -1,0 +1,183 @@
+"""Opening a run for writing: make it, or find it and see whether it can go on. Nothing here waits for a task.
+
+All of it is work on the disk, so that whoever carries many runs may do it in a thread. What is refused is refused
+before a line is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import eventlog
+import replay
+from replay import State
+from replay.events import RunStarted
+from replay.messages import Message
+from replay.values import ParentCall, ParentEffect
+from runner._agent import keys, sanitize
+from runner._agent.agent import AnyAgent
+from runner._agent.context import sent
+from runner._clock import Clock, LogClock
+from runner._engine.inflight import Drain
+from runner._engine.loop import Life, Watch
+from runner._policy import resume_check
+from runner._policy.decide import decide
+from runner._policy.rebuild import rebuilt
+from runner._runs import load, status
+from runner._runs.questions import Finished, finished
+from runner.errors import BadAgent, NoWorkspace
+
+GRACE = 10.0
+"""Seconds that a call in flight may take to end after a signal."""
+
+
+class ChildOf(NamedTuple):
+    """What a child run gets of its parent besides its task: its identity, and what it must not repeat."""
+
+    call: ParentCall
+    uid: str
+    fork_guard: tuple[ParentEffect, ...]
+
+
+class Opened(NamedTuple):
+    """A run that this process holds. `resumed`: its opening line is not written yet."""
+
+    life: Life
+    state: State
+    resumed: bool
+
+
+def create(  # noqa: PLR0913 (each is one fact about the run)
+    agent: AnyAgent,
+    task: str,
+    *,
+    inputs: object = None,
+    store: eventlog.Store,
+    workspace: str | Path | None = None,
+    run: str | None = None,
+    after: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+    clock: Clock | None = None,
+    grace: float = GRACE,
+    enqueued: bool = False,
+    child: ChildOf | None = None,
+) -> Opened:
+    """Make a run; it exists once its first line is durable. Takes and raises what `runner.start` does.
+
+    `enqueued`: it is left to somebody else, whose turn with it is then the first.
+    """
+    root = _root(store, workspace)
+    text = sanitize.clean(task).text
+    if not text:
+        message = "the task is empty"
+        raise BadAgent(message)
+    clock = clock or Clock(store.now)
+    before = load.finished(store, after) if after is not None else None
+    guard = child.fork_guard if child is not None else before.fork_guard if before is not None else ()
+    begun = clock.wall()
+    name = run if run is not None else keys.run_id(agent.name, begun, secrets.token_hex(4))
+    host, pid = store.host()
+    opening = RunStarted(
+        run=name,
+        agent=agent.name,
+        task=text,
+        workspace=root,
+        limits=agent.limits,
+        definitions=agent.definitions,
+        approve=agent.approve,
+        host=host,
+        pid=pid,
+        after=after,
+        history=_history(before) if before is not None else (),
+        happened=load.happened(before) if before is not None else {},
+        fork_guard=guard,
+        uid=child.uid if child is not None else store.disk.random(keys.UID),
+        parent_call=child.call if child is not None else None,
+        labels=status.labelled(labels),
+        inputs=agent.dump_inputs(inputs),
+        enqueued=enqueued,
+        framework=agent.framework,
+    )
+    decide(agent, replay.fold(replay.NEW, begun, [opening]), begun)  # what can't be asked leaves no run behind
+    log = store.create(name, at=begun, events=[replay.encode(opening)])
+    try:
+        state = replay.load(log.lines)
+        log.status = status.of(state)
+        if watch is not None:
+            with contextlib.suppress(Exception):  # an error in a watcher must not end the run
+                watch(state, [opening])
+        given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid}
+        life = Life(agent, log, LogClock(clock, state.at), Drain(grace), root=root, **given)
+    except BaseException:  # whatever ends this leaves no lock
+        log.close()
+        raise
+    return Opened(life, state, resumed=False)
+
+
+def reopen(
+    run: str,
+    agent: AnyAgent,
+    *,
+    store: eventlog.Store,
+    workspace: str | Path | None = None,
+    accept_workspace: str | None = None,
+    watch: Watch | None = None,
+    clock: Clock | None = None,
+    grace: float = GRACE,
+    held: Collection[str] = (),
+    by_parent: bool = False,
+) -> Opened | Finished[Any]:
+    """Open a run that exists, or give its answer if it is done. Takes and raises what `runner.resume` does.
+
+    A stop for one of the reasons `held` is raised too. It is looked for under the lock: somebody may just have parked.
+    """
+    root = _root(store, workspace)
+    clock = clock or Clock(store.now)
+    try:
+        log, before, state = load.opened(store, run, clock, by_parent=by_parent)
+    except eventlog.ReadOnly:
+        state = load.read(store, run)
+        if state.phase == "done":
+            return finished(agent, state)
+        raise
+    try:
+        if state.phase == "done":
+            load.close(store, log)
+            return finished(agent, state)
+        just = {"Parked"} if state.parked > before.parked else ()
+        resume_check.check(state, run, agent, held={*held, *just}, by_parent=by_parent)
+        moved = _moved(root, state.workspace)
+    except BaseException:  # whatever ends this leaves no lock
+        load.close(store, log)
+        raise
+    place = {"root": state.workspace, "moved": moved, "accept": accept_workspace}
+    life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **place, watch=watch, store=store, uid=state.uid)
+    return Opened(life, state, resumed=True)
+
+
+def _root(store: eventlog.Store, workspace: str | Path | None) -> str | None:
+    if workspace is None:
+        return None
+    if not store.shared_workspace:
+        raise NoWorkspace(str(workspace), "it is a directory of this machine alone, as no shared_workspace=True says")
+    root = Path(workspace).resolve()
+    if not root.is_dir():
+        raise NoWorkspace(str(workspace))
+    return str(root)
+
+
+def _moved(root: str | None, logged: str | None) -> str | None:
+    """Where the workspace is now, if that is not where the log says. A run that began without one gets none."""
+    if root is not None and logged is None:
+        raise NoWorkspace(None)
+    return root if root != logged else None
+
+
+def _history(before: State) -> tuple[Message, ...]:
+    """The conversation that a run goes on with, rebuilt as far as the model refused it in the run before."""
+    return sent(before, rebuilt(before.messages[:], before.rebuilt_upto))

@@ -1,0 +1,296 @@
+"""Perform: the only code that acts on an intent. It never raises: what came back are outcomes.
+
+An error does not mean that nothing happened. `ToolFailed` says that this attempt did nothing; any other error of a call
+that can change something leaves it in doubt, exactly like a crash. A read that raised has failed, and a body that could
+not be called has not acted. What a shutdown cuts off has no outcome at all: the next life finds its marker and holds
+the call in doubt.
+
+Nothing begins unless this process certainly holds the run: that is asked last, in a tool's own thread directly before
+its body, because a process may have been frozen since it saved the marker. What is refused has no outcome, and ends the
+life with `LockLost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+import eventlog
+from replay import CallState, Event, State
+from replay import events as e
+from replay.events import AttemptEnded, AttemptMarked, LookupAnswered, LookupAsked, ModelAsked, ModelFailed
+from runner import _logging
+from runner._agent import sanitize
+from runner._agent.agent import AnyAgent
+from runner._agent.arguments import Arguments
+from runner._agent.call import CURRENT, Call, Found, Missing, Unsure, Verbatim, Withdrawn
+from runner._agent.plain import Secret
+from runner._agent.tools import Tool
+from runner._agent.workspace import Workspace
+from runner._engine.failures import did_nothing, retry_after, type_of
+from runner._engine.feed import Teller
+from runner._engine.inflight import Drain, Flight, InFlight
+from runner._engine.replies import storable
+from runner._policy import ladder, request
+from runner.errors import ModelError, NeedsPerson, OutcomeUnknown, ToolFailed
+
+Files = Callable[[str, bool], Workspace | None]
+
+
+@dataclass
+class Outcomes:
+    """What came back. `error` is raised once the events are saved."""
+
+    events: list[Event] = field(default_factory=list)
+    error: BaseException | None = None
+
+
+@dataclass
+class Executor:
+    """What a life may touch: its agent's model and tools, and the workspace for a call (`files(call, writable)`)."""
+
+    agent: AnyAgent
+    log: eventlog.Log
+    files: Files
+    inflight: InFlight
+    drain: Drain
+    teller: Teller
+    resources: Any = None
+    child: Callable[[State, e.ChildStarted], Awaitable[Outcomes]] | None = None
+
+    def begin(self, state: State, intents: list[Event]) -> list[asyncio.Task[Outcomes]]:
+        """Begin to do what the intents say, side by side; the tasks, in their order."""
+        return [self.inflight.task(job) for intent in intents if (job := self._job(state, intent)) is not None]
+
+    async def landed(self, flight: Flight[Outcomes], noticed: asyncio.Future[None]) -> Outcomes:
+        """What has come back, once something has or `noticed` is done.
+
+        A task that was cut off, or whose tool does not end, contributes nothing.
+        """
+        tasks = await flight.landed(noticed)
+        outcomes = Outcomes(error=asyncio.CancelledError() if flight.cancelled else None)
+        for task in tasks:
+            if task.cancelled():  # cut off; when not by us, the run is cut off too
+                if not self.drain.cut:
+                    outcomes.error = outcomes.error or asyncio.CancelledError()
+                continue
+            error = task.exception()
+            if error is None:
+                outcomes.events += task.result().events
+                error = task.result().error
+            outcomes.error = outcomes.error or error
+        return outcomes
+
+    def hold(self, seconds: float = 0.0) -> None:
+        """Raise `LockLost` unless this process certainly holds the run for so long."""
+        if not self.log.holds(seconds):
+            raise eventlog.LockLost(self.log.run)
+
+    def _job(self, state: State, intent: Event) -> Any:
+        if isinstance(intent, AttemptMarked):
+            return self._attempt(state, intent)
+        if isinstance(intent, ModelAsked):
+            return self._ask(state)
+        if isinstance(intent, e.ChildStarted) and self.child is not None:
+            return self.child(state, intent)
+        return self._lookup(state, intent) if isinstance(intent, LookupAsked) else None
+
+    async def _ask(self, state: State) -> Outcomes:
+        try:
+            asked = request.build(self.agent, state, state.at)
+            self.hold()
+            reply = storable(await self.agent.model.ask(self.teller.listening(asked)), state.turns + 1, asked.purpose)
+            return Outcomes([e.ReplySaved(reply=reply)])
+        except ModelError as error:
+            failed = ModelFailed(
+                error=sanitize.error(error.why),
+                transient=bool(error.transient),
+                billed=bool(error.billed),
+                retry_after=sanitize.seconds(error.retry_after),
+                error_type=type_of(error.__cause__ or error),
+                refused_conversation=bool(error.refused_conversation),
+            )
+        except BaseException as error:
+            if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            failed = ModelFailed(error=sanitize.error(error), transient=True, billed=True, error_type=type_of(error))
+        _logging.logger(run=state.run).info("model failed", error=failed.error, transient=failed.transient)
+        return Outcomes([failed])
+
+    def _call(self, state: State, call: CallState, plain: dict[str, Any], *, writable: bool) -> Call[Any, Any]:
+        attempt = call.attempts[-1]
+        return Call(
+            uid=call.attempts[0].uid,
+            run=call.attempts[0].run,  # a fork's retry is its parent's call: same key, same sub-keys, same words
+            id=call.call.id,
+            tool=call.call.tool,
+            n=attempt.n,
+            key=attempt.key,
+            arguments=plain,
+            inputs=self.agent.load_inputs(state.inputs),
+            files=self.files(call.call.id, writable),
+            acts=writable,
+            resources=self.resources,
+            report=self.teller.progress(self.agent, state.turns, call, plain),
+            operator_notes=ladder.operator_notes(call, state),
+            hold=self.hold,
+        )
+
+    def _known(self, state: State, call: str) -> tuple[CallState, Tool, Arguments]:
+        found = state.find(call)
+        tool = self.agent.tool(found.call.tool) if found is not None else None
+        assert found is not None  # decide marks only calls of this reply
+        assert tool is not None  # for tools that the agent has
+        return found, tool, tool.prepare(found.arguments)
+
+    async def _attempt(self, state: State, marked: AttemptMarked) -> Outcomes:
+        call, tool, prepared = self._known(state, marked.call)
+        believed = state.earlier_effect(tool.name) is None
+        context = self._call(state, call, prepared.plain, writable=not (believed and tool.effect == "reads"))
+        values = {} if tool.signature.given else {**(prepared.values or {})}
+        if tool.signature.call is not None:
+            values[tool.signature.call] = context
+        CURRENT.set(context)
+        try:
+            return await self._outcomes(tool, marked, values, context)
+        finally:
+            if context.files is not None:
+                context.files.seal()
+
+    async def _outcomes(self, tool: Tool, marked: AttemptMarked, values: dict[str, object], context: Call) -> Outcomes:
+        outcomes, secrets = Outcomes(), sanitize.secrets_of(tool.secret, context.arguments)
+        ended: Event
+        body = functools.partial(tool.function, **values)
+        try:
+            value = await self._run(tool, body, abandon=not context.acts)
+        except ToolFailed as failed:
+            ended = self._ended(secrets, marked, failed, did="nothing", retry_after=failed.retry_after)
+            ended = replace(ended, raw=sanitize.raw(failed.raw, secrets))
+        except Withdrawn as withdrawn:
+            ended = AttemptEnded(call=marked.call, n=marked.n, did="nothing", error=str(withdrawn), withdrawn=True)
+        except BaseException as error:
+            if self._cut(error):
+                raise
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                outcomes.error = error
+            ended = self._ended(
+                secrets,
+                marked,
+                error,
+                did="nothing" if did_nothing(context, body, error) else "unknown",
+                retry_after=retry_after(context, error),
+                asks=isinstance(error, NeedsPerson),
+            )
+        else:
+            value, raw = (value.value, sanitize.raw(value.raw, secrets)) if isinstance(value, Verbatim) else (value, "")
+            stored = sanitize.result(value, secrets)
+            ended = e.ResultRecorded(call=marked.call, how="ran", n=marked.n, raw=raw, **stored.fields())
+        if context.files is not None:
+            context.files.seal()
+            outcomes.events += context.files.written
+        outcomes.events.append(ended)
+        return outcomes
+
+    def _ended(
+        self,
+        secrets: Sequence[Secret],
+        marked: AttemptMarked,
+        error: BaseException,
+        *,
+        did: Any,
+        retry_after: object,
+        asks: bool = False,
+    ) -> AttemptEnded:
+        if isinstance(error, ToolFailed | OutcomeUnknown):  # the tool's own words, not an accident
+            text, trace = sanitize.error(error.why, secrets), ""
+        else:
+            text, trace = sanitize.error(error, secrets), sanitize.trace(error, secrets)
+        log = _logging.logger(call=marked.call, key=marked.key)
+        log.info("attempt ended", did=did, error=text, error_type=type_of(error), traceback=trace)
+        return AttemptEnded(
+            call=marked.call,
+            n=marked.n,
+            did=did,
+            error=text,
+            retry_after=sanitize.seconds(retry_after),
+            asks=asks,
+            error_type=type_of(error),
+            traceback=trace,
+        )
+
+    async def _lookup(self, state: State, asked: LookupAsked) -> Outcomes:
+        call, tool, prepared = self._known(state, asked.call)
+        context = self._call(state, call, prepared.plain, writable=False)
+        CURRENT.set(context)
+        find, secrets = tool.find, sanitize.secrets_of(tool.secret, context.arguments)
+        assert find is not None  # decide asks only tools that have a lookup
+        try:
+            looked = await self._run(tool, functools.partial(find, context), abandon=True)
+        except BaseException as error:
+            if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=sanitize.error(error, secrets))])
+        if isinstance(looked, Found):
+            stored = sanitize.result(looked.result, secrets)
+            return Outcomes([e.ResultRecorded(call=asked.call, how="found", **stored.fields())])
+        if isinstance(looked, Missing):
+            return Outcomes([LookupAnswered(call=asked.call, said="missing")])
+        if isinstance(looked, Unsure):
+            return Outcomes([LookupAnswered(call=asked.call, said="unsure", why=sanitize.error(looked.why, secrets))])
+        other = f"the lookup returned {type(looked).__name__}, not Found, Missing or Unsure"
+        return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=other)])
+
+    def _cut(self, error: BaseException) -> bool:
+        """Whether a shutdown cuts off what is in flight, or the run is lost, and not a cancellation of a tool's own."""
+        if isinstance(error, eventlog.LockLost) and error.run == self.log.run:
+            return True
+        task = asyncio.current_task()
+        cancelled = self.drain.cut or (task is not None and task.cancelling() > 0)
+        return isinstance(error, asyncio.CancelledError) and cancelled
+
+    async def _run(self, tool: Tool, body: functools.partial[object], *, abandon: bool) -> object:
+        """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.
+
+        `abandon`: a thread that timed out may be left, because it only reads; the lock does not wait for it. Any other
+        is waited for, since its call is in flight until it ends, and what it returns then is its result.
+        """
+        if inspect.iscoroutinefunction(body.func):
+            async with asyncio.timeout(tool.timeout):
+                self.hold()
+                return await cast("Awaitable[object]", body())
+
+        def held() -> object:
+            self.hold()
+            return body()
+
+        value = await self._in_thread(tool, held, abandon=abandon)
+        if inspect.isawaitable(value):
+            async with asyncio.timeout(tool.timeout):
+                return await value
+        return value
+
+    async def _in_thread(self, tool: Tool, body: Callable[[], object], *, abandon: bool) -> object:
+        try:
+            running = self.inflight.thread(body, acts=not abandon)
+        except RuntimeError as error:
+            raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
+        future = asyncio.wrap_future(running)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=tool.timeout)
+            if not done:
+                if abandon:
+                    raise TimeoutError(f"no answer within {tool.timeout:g} s")
+                _logging.logger(tool=tool.name).warning("timed out, and its thread still runs", timeout=tool.timeout)
+                await asyncio.wait({future})
+        except asyncio.CancelledError:
+            if not running.done():
+                raise
+        finally:
+            future.cancel()
+        return running.result()

@@ -1,0 +1,178 @@
+"""One life of a run that is open: from its opening line until the run is done, stopped, or left to a person."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import math
+from collections.abc import Awaitable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+
+from replay import Event, State
+from runner import _logging
+from runner._agent.agent import AnyAgent
+from runner._engine import children, save_pool, signals
+from runner._engine.loop import Life
+from runner._engine.opening import Opened
+from runner._engine.perform import Outcomes
+from runner._policy import resume_check
+from runner._runs import load, say
+from runner._runs.children import news
+from runner._runs.questions import OnQuestion, Outcome, Paused, Waiting, events, finished
+from runner.errors import STOPS, AlreadyAnswered, BadRule, UnusableAnswer
+
+T = TypeVar("T")
+
+
+def entered(agent: AnyAgent) -> AbstractAsyncContextManager[Any]:
+    """What an agent's runs read as `call.resources`, for as long as this is entered."""
+    return agent.resources() if agent.resources is not None else contextlib.nullcontext()
+
+
+async def run_session(
+    opened: Opened, on_question: OnQuestion | None, resources: Any, rest: float = math.inf
+) -> Outcome[Any]:
+    """Carry a run on in this process, where a signal drains it, and say what it came to."""
+    life = opened.life
+    life.executor.resources, life.rest = resources, rest
+    try:
+        with life.store.enter(), signals.drains(life.drain), save_pool.counted():
+            state, looked = await carry(opened, on_question)
+    finally:
+        life.end()
+    return ended(life, state, looked=looked)
+
+
+async def carry(opened: Opened, on_question: OnQuestion | None) -> tuple[State, bool]:
+    """Run one life to its end: its state, and whether it only looked at a pause or a wait, which writes nothing.
+
+    A program with a loop of its own carries its run by itself. Whoever calls this ends the life.
+    """
+    own = opened.life.agent.carried(opened, on_question)
+    if own is not None:
+        state, looked = await own
+        return state, looked
+    state, looked = await begin(opened, on_question)
+    return (state, True) if looked else (await drive(opened.life, state, on_question), False)
+
+
+async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, bool]:
+    """Begin a life: its state once nothing is due, and whether it only looked. A pause is put to the hook first."""
+    life, state, resumed = opened
+    life.executor.child = functools.partial(children.carry_on, life, carry, entered)
+    if resumed and _rests(life, state):
+        return state, True
+    if resumed and _waits(life, state):
+        state = await _noted(life, await _ask(life, state, on_question))
+        if _waits(life, state):
+            return state, True
+    return await life.run(state, _opening(life, state)) if resumed else await life.go_on(state), False
+
+
+def ended(life: Life, state: State, *, looked: bool) -> Outcome[Any]:
+    """What a life came to that has ended: an end that was asked for meanwhile is a part of it."""
+    after = life.after
+    if after is not None and after.stopped is not None and after.stopped != state.stopped:
+        return outcome(life.agent, after)
+    return outcome(life.agent, state, looked=looked)
+
+
+def outcome(agent: AnyAgent, state: State, *, looked: bool = False) -> Outcome[Any]:
+    """What a run has come to. Raises the stop that ended it, unless its pause was only looked at."""
+    if state.stopped is not None and not looked:
+        raise STOPS[state.stopped.reason](state.run, state.stopped.detail)
+    if state.phase == "paused":
+        return Paused(state.waiting, state.run, state)
+    if state.wait is not None:
+        return Waiting(state.wait.until, state.run, state)
+    return finished(agent, state)
+
+
+def _opening(life: Life, state: State) -> list[Event]:
+    """The events of a resume's first line."""
+    (host, pid), back, lost = life.store.host(), life.clock.back, life.log.lease_lost
+    return resume_check.resumed(life.agent, state, host=host, pid=pid, clock_back=back, lease_lost=lost)
+
+
+async def drive(life: Life, state: State, on_question: OnQuestion | None) -> State:
+    """Sleep out waits and put open questions, until the run is done, stopped, or left to a person."""
+    while state.stopped is None and state.phase != "done":
+        assert not state.busy  # whatever perform was given has ended, or the run was stopped
+        state, left = await rest(life, state, on_question)
+        if left:
+            break
+        state = await life.go_on(state)
+    return state
+
+
+async def rest(life: Life, state: State, on_question: OnQuestion | None) -> tuple[State, bool]:
+    """Put open questions, or sleep out a wait; whether the run is left to a person or a time after that."""
+    try:
+        state = await _noted(life, state)
+        if _waits(life, state):
+            state = await _noted(life, await _ask(life, state, on_question))
+            return state, _waits(life, state) and not (life.mailbox.held or life.mailbox.has_new())
+        if state.wait is not None:
+            if _rests(life, state) and not life.mailbox.has_new():
+                return state, True
+            await _unless_drained(life, life.clock.until(state.due or state.wait.until))
+    except asyncio.CancelledError as cancelled:
+        await life.go_on(state, Outcomes(error=cancelled))
+        raise
+    return state, False
+
+
+def _waits(life: Life, state: State) -> bool:
+    """Whether the run pauses, with nothing new to go on with."""
+    return resume_check.waits(life.agent, state, life.clock.now())
+
+
+async def _noted(life: Life, state: State) -> State:
+    """Write how children rest by now, for somebody may have answered them."""
+    said = news(state, functools.partial(load.read, life.store))
+    return await life.answer(state, said) if said else state
+
+
+def _rests(life: Life, state: State) -> bool:
+    """Whether the run waits for longer than its process is to keep it."""
+    return state.stopped is None and state.wait is not None and life.clock.left(state.wait.until) > life.rest
+
+
+async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State:
+    """Put every open question to the hook, until the run is asked to stop; the state with the answers it gave."""
+    for question in state.waiting if on_question is not None else ():
+        assert on_question is not None
+        own = state.questions.get(question.id)
+        if own is not None and own.answer is not None:  # it came by mail while another one was asked
+            continue
+        given = on_question(question)
+        answer = await _unless_drained(life, given) if inspect.isawaitable(given) else given
+        state = await life.read_mail(state)
+        if answer is not None and (own is None or state.questions[question.id].answer is None):
+            try:
+                if own is None:
+                    await save_pool.saved(functools.partial(say.answer, life.store, state.run, question, answer))
+                    continue
+                said = events(state, question, answer)
+            except (UnusableAnswer, BadRule, AlreadyAnswered) as error:
+                _logging.logger(run=state.run).warning("a question stays open", error=str(error))
+                continue
+            state = await life.answer(state, said)
+        if life.drain.asked or life.mailbox.held:
+            break
+    return state
+
+
+async def _unless_drained(life: Life, awaited: Awaitable[T]) -> T | None:
+    """What is awaited (an answer, a moment of the log's time), or None once the run is asked to stop or has mail."""
+    waiting = asyncio.ensure_future(awaited)
+    try:
+        with life.mailbox.noticed() as noticed:
+            either: set[asyncio.Future[Any]] = {waiting, life.drain.requested(), noticed}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        return waiting.result() if waiting.done() else None
+    finally:
+        waiting.cancel()

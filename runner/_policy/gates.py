@@ -1,0 +1,106 @@
+"""The gates: what must hold before a call runs, as one ordered table.
+
+A call that was never tried passes every gate, in this order. The first that is closed says what is written instead: a
+result, which the model reads and which takes no attempt, or a question, which pauses the run until a person answers.
+A call that was tried climbs the ladder instead; only the gates marked `tried` stand before that too.
+
+All questions of a reply are asked in one line, before its first call runs, so that a person sees them together and
+nothing has happened yet. Nobody is asked about a call that an earlier gate keeps from running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from replay import Event
+from replay.events import QuestionAsked, ResultRecorded
+from replay.messages import AssistantMessage
+from runner._agent.agent import AnyAgent
+from runner._policy import approvals, fork_guard
+from runner._policy.pending import Pending
+
+Closed = ResultRecorded | QuestionAsked | None
+
+
+class Gate(NamedTuple):
+    """One condition. `closed` gives the event that stands in for the call, or None; `tried`: it is asked at retries."""
+
+    condition: str
+    closed: Callable[[Pending], Closed]
+    tried: bool = False
+
+
+def _cut_off(call: Pending) -> Closed:
+    last = call.state.messages[-1]
+    if isinstance(last, AssistantMessage) and last.reply.stop == "length":
+        return call.invalid("the reply was cut off at its length limit, so its arguments may be incomplete")
+    return None
+
+
+def _unknown_tool(call: Pending) -> Closed:
+    if call.tool is not None:
+        return None
+    known = ", ".join(t.name for t in call.agent.tools) or "none"
+    return call.invalid(f"there is no tool named {call.call.call.tool!r} (there are: {known})")
+
+
+def _unusable(call: Pending) -> Closed:
+    problem, asked = call.arguments.problem, call.approval
+    if problem is not None and asked is not None and asked.answer is not None and asked.answer.answer == "edit":
+        return call.question("approve", f"the arguments that {asked.answer.who} gave can't be used, {problem}")
+    return call.invalid(f"its arguments can't be used, {problem}") if problem is not None else None
+
+
+def _done_before(call: Pending) -> Closed:
+    happened = call.state.happened.get(call.intent) if call.intent is not None else None
+    if happened is None:
+        return None
+    whose = f"{happened.call} of {happened.run}" if happened.run else happened.call
+    text = f"Not run again: call {whose} already did this. Its result was: {happened.text}"
+    return ResultRecorded(call=call.id, how="refused", text=text, first=happened.call)
+
+
+def _too_many(call: Pending) -> Closed:
+    most = call.tool.max_calls if call.tool is not None else None
+    if most is None:
+        return None
+    name, ids = call.call.call.tool, [c.call.id for c in call.state.calls]
+    before = [c for c in call.state.calls[: ids.index(call.id)] if c.call.tool == name and c.result is None]
+    used = call.state.tried.get(name, 0) + sum(not c.tried for c in before)  # of those that run beside it
+    text = f"Not run: {name} may be called {most} times in a run, and was."
+    return ResultRecorded(call=call.id, how="refused", text=text) if used >= most else None
+
+
+GATES = (
+    Gate("no person took over what a fork's parent got for it", fork_guard.taken_over, tried=True),
+    Gate("the reply was not cut off", _cut_off),
+    Gate("the current code has the tool", _unknown_tool),
+    Gate("the tool can take the arguments", _unusable),
+    Gate("its intent has not happened", _done_before),
+    Gate("its tool may be called once more", _too_many),
+    Gate("a fork's parent did not do the same", fork_guard.question),
+    Gate("a person approved it, or nobody has to", approvals.closed),
+)
+
+
+def closed(call: Pending) -> Closed:
+    """What the first closed gate says about a call; None when it may run."""
+    for gate in GATES:
+        said = gate.closed(call) if gate.tried or not call.call.tried else None
+        if said is not None:
+            return said
+    return None
+
+
+def questions(agent: AnyAgent, calls: Iterable[Pending]) -> list[Event]:
+    """The questions about some calls, repeats of a parent's effects first, and the policy's and the rules' answers."""
+    said = [(call, q) for call in calls if isinstance(q := closed(call), QuestionAsked)]
+    said.sort(key=lambda one: one[1].kind == "approve")
+    yes = [(call, q) for call, q in said if q.kind == "approve"]
+    return [*(q for _, q in said), *filter(None, (answered(agent, call, q) for call, q in yes))]
+
+
+def answered(agent: AnyAgent, call: Pending, asked: QuestionAsked) -> Event | None:
+    """The policy's or a rule's answer to a question whether a call may run; None when a person decides."""
+    return approvals.by_policy(asked) if agent.approve == "off" else approvals.by_rule(call, asked)

@@ -1,0 +1,96 @@
+"""What happens to a call when the process dies in it, said before it happens.
+
+The words are the ladder's own (`ladder.RUNGS`): the table that settles a call in doubt is the table that is described
+here, so a guarantee can't promise what the code does not do. They hold as long as later lives run code that declares
+the same (else a person decides), the service works as declared, and the tool does not raise `NeedsPerson`, which is a
+question of the service's own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replay.values import Effect
+from runner._agent.agent import AnyAgent
+from runner._agent.agent_tool import AgentTool
+from runner._agent.tools import Tool
+from runner._policy import ladder
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is promised of one tool of an agent; as text, one line.
+
+    words       what happens if the process dies in a call, rung by rung
+    may_ask     whether a person may have to decide: the ladder's last rung, or a yes that the tool needs first
+    may_repeat  whether its effect may come about more than once
+    approval    whether some calls need a yes before they run
+    once_per    the arguments of which a second call is refused: in the run, in those that continue it, in its forks
+    parallel    whether its calls may run beside others, each settled for itself
+    """
+
+    tool: str
+    effect: Effect
+    words: str
+    may_ask: bool
+    may_repeat: bool
+    approval: bool
+    once_per: tuple[str, ...] = ()
+    parallel: bool = False
+
+    def __str__(self) -> str:
+        first = "needs a yes first; " if self.approval else ""
+        ask, repeat = ("yes" if may else "no" for may in (self.may_ask, self.may_repeat))
+        once = (
+            f"; once per {', '.join(self.once_per)} in this run, its continuations and forks" if self.once_per else ""
+        )
+        beside = "; beside others, each settled for itself" if self.parallel else ""
+        return f"{first}{self.words}{once}{beside}; may ask: {ask}; may repeat: {repeat}"
+
+
+def guarantees(agent: AnyAgent) -> tuple[Guarantee, ...]:
+    """One guarantee for each tool of the agent, in their order, after those that declare nothing. Nothing is run."""
+    first = sorted(agent.tools, key=lambda tool: not tool.undeclared)
+    return tuple(_guarantee(tool, asks=agent.approve == "ask") for tool in first)
+
+
+def _guarantee(tool: Tool, *, asks: bool) -> Guarantee:
+    if isinstance(tool, AgentTool):
+        inner = guarantees(tool.agent)
+        approval = asks and tool.approval is not False
+        return Guarantee(
+            tool=tool.name,
+            effect=tool.effect,
+            words=f"its child run goes on, and is never begun twice; its own calls: {_inner(inner)}",
+            may_ask=approval or any(one.may_ask for one in inner),
+            may_repeat=any(one.may_repeat for one in inner),
+            approval=approval,
+        )
+    rungs = ladder.reachable_rungs(tool)
+    approval = asks and tool.approval is not False
+    return Guarantee(
+        tool=tool.name,
+        effect=tool.effect,
+        words=("nobody declared what a repeat does; " if tool.undeclared else "")
+        + _sentence([rung.description(tool) for rung in rungs]),
+        may_ask=approval or ladder.PERSON in rungs,
+        may_repeat=any(rung.repeats(tool) for rung in rungs),
+        approval=approval,
+        once_per=tool.once_per,
+        parallel=tool.parallel,
+    )
+
+
+def _inner(found: Sequence[Guarantee]) -> str:
+    return ", ".join(f"{one.tool} {one.words}" for one in found) or "none"
+
+
+def _sentence(steps: list[str]) -> str:
+    """The steps one after another; a verb that the step before had is not said again."""
+    said = steps[:1]
+    for before, step in itertools.pairwise(steps):
+        verb, _, rest = step.partition(" ")
+        said.append(rest if before.startswith(f"{verb} ") else step)
+    return ", then ".join(said)

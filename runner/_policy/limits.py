@@ -1,0 +1,61 @@
+"""Limits cover the whole life of a run: they are compared with the log's totals, never with the process's.
+
+The model is asked only while the spend is below the limit, so a run exceeds it by one ask at most.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from replay import State
+from replay.events import RunStopped
+from replay.messages import CostBound
+from replay.state import Spent
+from replay.values import Limits
+from runner.errors import BadAgent
+
+
+class Used(Protocol):
+    """What a run has used, its children's part included; a state says it, and a parent of its child."""
+
+    @property
+    def spent(self) -> Spent: ...
+    @property
+    def turns_used(self) -> int: ...
+
+
+def exceeded(used: Used, limits: Limits) -> RunStopped | None:
+    """Why the next ask may not be sent under these limits, or None."""
+    spent = used.spent
+    if limits.turns is not None and used.turns_used >= limits.turns:
+        return RunStopped(reason="TurnLimit", detail=f"{used.turns_used} of {limits.turns} turns used")
+    if limits.tokens is not None and spent.tokens >= limits.tokens:
+        return RunStopped(reason="TokenLimit", detail=f"{spent.tokens} of {limits.tokens} tokens used")
+    if limits.dollars is not None and spent.total_dollars >= limits.dollars:
+        lost = f", ${spent.lost_dollars:.4f} of it bounds of lost asks" if spent.lost_asks else ""
+        return RunStopped(
+            reason="DollarLimit", detail=f"${spent.total_dollars:.4f} of ${limits.dollars:.4f} spent{lost}"
+        )
+    return None
+
+
+def late(state: State, now: datetime) -> RunStopped | None:
+    """The stop of a run whose deadline has come, or None."""
+    until = state.limits.until
+    if until is None or now < until:
+        return None
+    return RunStopped(reason="Deadline", detail=f"it was to be done by {until:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def priced(model: str, limits: Limits, bound: CostBound) -> None:
+    """Raise `BadAgent` when there is a limit in dollars and nobody knows what an ask costs.
+
+    Such an ask would count as free, so the limit would never be reached: it is refused, not ignored.
+    """
+    if limits.dollars is not None and bound.dollars is None:
+        message = (
+            f"there is a limit of ${limits.dollars:g}, and what {model} costs is unknown: give the model its prices, "
+            "install the extra 'prices', or take the limit away"
+        )
+        raise BadAgent(message)

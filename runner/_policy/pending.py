@@ -1,0 +1,113 @@
+"""A call without a result, and what the current code makes of it: its tool, its arguments, its intent.
+
+One value for all that chooses. The gates, the fork guard, the approvals and the ladder take it, so that each of them
+speaks of the same tool and the same arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+import replay
+from replay import CallState, State
+from replay.events import QuestionAsked, ResultRecorded
+from replay.state import Question
+from runner._agent import arguments as _arguments
+from runner._agent import keys
+from runner._agent.agent import AnyAgent
+from runner._agent.arguments import Arguments
+from runner._agent.tools import Tool
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A call of the current reply that has no result yet."""
+
+    agent: AnyAgent
+    state: State
+    call: CallState
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+        return self.call.call.id
+
+    @functools.cached_property
+    def tool(self) -> Tool | None:
+        """The tool that the current code has under this name."""
+        return self.agent.tool(self.call.call.tool)
+
+    @functools.cached_property
+    def arguments(self) -> Arguments:
+        """The arguments as the current tool takes them, defaults included; without a tool, as they were written.
+
+        What was shown to a person or marked before is what counts, not what the model wrote.
+        """
+        return prepare(self.tool, self.call.arguments)
+
+    @functools.cached_property
+    def misfit(self) -> str | None:
+        """Why the current tool can't run this call as it was tried before, or None.
+
+        A parameter that is new since then has a default that nobody approved and no earlier attempt sent.
+        """
+        if self.arguments.problem is not None:
+            return f"can't take its arguments ({self.arguments.problem})"
+        if self.call.attempts and self.call.bound not in (None, self.arguments.text):
+            return f"would run it with other arguments ({self.arguments.text})"
+        return None
+
+    @functools.cached_property
+    def intent(self) -> str | None:
+        """The intent, or None when the tool names none or can't take the arguments."""
+        return None if self.tool is None else intent(self.tool, self.arguments)
+
+    def question(self, kind: Literal["approve", "settle"], why: str, guarded: int | None = None) -> QuestionAsked:
+        """A question about this call, with the arguments that a person is shown and the digest of exactly those."""
+        shown = self.call.arguments if self.call.attempts else self.arguments.text
+        return QuestionAsked(
+            id=self._approve_id() if kind == "approve" else settle_id(self.call, self.call.settle_questions + 1),
+            kind=kind,
+            call=self.id,
+            tool=self.call.call.tool,
+            arguments=shown,
+            digest=replay.digest(shown.encode()),
+            why=why,
+            guarded=guarded,
+        )
+
+    @functools.cached_property
+    def approval(self) -> Question | None:
+        """The last question whether this call may run."""
+        asked = [q for q in self.state.questions.values() if q.call == self.id and q.kind == "approve"]
+        return asked[-1] if asked else None
+
+    def _approve_id(self) -> str:
+        asked = sum(q.call == self.id and q.kind == "approve" for q in self.state.questions.values())
+        return f"{self.id}-approve-{asked + 1}" if asked else f"{self.id}-approve"
+
+    def invalid(self, why: str) -> ResultRecorded:
+        """The result of a call that can't be run."""
+        return ResultRecorded(call=self.id, how="invalid", text=f"The call was not run: {why}.")
+
+
+def settle_id(call: CallState, n: int) -> str:
+    """The id of the `n`-th question how a call ended."""
+    return f"{call.call.id}-settle-{n}"
+
+
+def prepare(tool: Tool | None, raw: str) -> Arguments:
+    """Arguments for a tool of the current code, or read without one."""
+    return tool.prepare(raw) if tool is not None else _arguments.prepare(raw)
+
+
+def intent(tool: Tool, arguments: Arguments) -> str | None:
+    """The intent of these arguments: made of what the function gets.
+
+    A default left out and the same value written out are one intent.
+    """
+    if not tool.once_per or arguments.values is None:
+        return None
+    return keys.intent(tool.name, arguments.plain, tool.once_per)

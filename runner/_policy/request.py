@@ -1,0 +1,112 @@
+"""The request that is due to the model, and the event that says so before it is sent.
+
+A request is made from the state alone: its bytes are the same in every process, so a provider's prompt cache still
+hits after a resume. Its digests are made from the request itself: a change of the code that builds requests shows
+there, whatever the agent says of itself.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import replay
+from replay import State
+from replay.events import ModelAsked
+from replay.messages import Message
+from replay.values import Digests
+from runner._agent import context as _context
+from runner._agent.agent import AnyAgent
+from runner._agent.model import Request
+from runner._policy import limits, rebuild
+from runner.errors import BadAgent
+
+
+def build(agent: AnyAgent, state: State, at: datetime | None = None) -> Request:
+    """The request that is due in this state: a summary when the context policy wants one, else a turn.
+
+    `at` is the log's time of the ask, by which it is priced.
+    """
+    return _build(agent, state, at, _context.wanted(agent.context, state), state.rebuilt_upto)
+
+
+def _build(
+    agent: AnyAgent, state: State, at: datetime | None, summary: _context.Summarise | None, rebuilt_upto: int
+) -> Request:
+    return Request(
+        run=state.run,
+        purpose="turn" if summary is None else "summary",
+        turn=state.turns + 1,
+        n=state.failures.count + 1,
+        instructions=agent.instructions_for(state.inputs) if summary is None else summary.instructions,
+        tools=agent.specs if summary is None else (),
+        messages=_sent(agent, state, rebuilt_upto) if summary is None else _context.summarised(state, summary.upto),
+        parameters=agent.parameters,
+        at=at,
+        output=agent.answers.native if summary is None and agent.answers is not None else None,
+    )
+
+
+def _sent(agent: AnyAgent, state: State, rebuilt_upto: int) -> tuple[Message, ...]:
+    """The messages of a turn; those before `rebuilt_upto` of the whole conversation are rebuilt."""
+    messages = rebuild.rebuilt(state.messages[:], rebuilt_upto) if rebuilt_upto else None
+    return _context.sent(state, messages, _context.trim(agent.context, state))
+
+
+def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -> ModelAsked:
+    """The ask that is about to be sent, with the most it can cost.
+
+    Raises `BadAgent` when the model's bound can't be logged, or is not in dollars where dollars are limited.
+    """
+    summary = _context.wanted(agent.context, state)
+    taken = tuple([one.id for one in state.queue]) if summary is None else ()
+    state = replay.with_queue(state, taken)
+    upto = summary.upto if summary is not None else 0
+    rebuilt_upto = max(rebuilt_upto, state.rebuilt_upto)
+    request = _build(agent, state, now, summary, rebuilt_upto)
+    ask = ModelAsked(
+        purpose="turn" if summary is None else "summary",
+        n=request.n,
+        upto=upto,
+        bound=agent.model.bound(request),
+        digests=_digests(agent, state, request, upto, rebuilt_upto),
+        rebuilt_upto=rebuilt_upto,
+        messages=taken,
+    )
+    try:
+        replay.encode(ask)
+    except replay.NotFaithful as error:
+        message = f"the bound that model {agent.model.name} gives can't be logged: {error}"
+        raise BadAgent(message) from error
+    limits.priced(agent.model.name, state.limits, ask.bound)
+    return ask
+
+
+def _digests(agent: AnyAgent, state: State, request: Request, upto: int, rebuilt_upto: int) -> Digests:
+    """What `request` is made of.
+
+    Naming all messages at every ask must cost one message, not the history: their chain, how many are sent, and the one
+    that stands for what a summary replaced. Only what is sent rebuilt is named in full.
+    """
+    short = request.messages[0] if state.summary is not None else None
+    less = _context.trim(agent.context, state)
+    return Digests(
+        instructions=agent.definitions.instructions
+        if request.instructions == agent.instructions
+        else replay.digest(request.instructions.encode("utf-8", "replace")),
+        tools=agent.tools_digest
+        if request.tools == agent.specs
+        else replay.digest_value([list(s) for s in request.tools]),
+        messages=replay.digest_value(
+            [
+                state.conversation,
+                len(request.messages),
+                short,
+                upto,
+                *([rebuilt_upto, request.messages] if rebuilt_upto else []),
+                *([less.drop, less.blank] if less != _context.Trim() else []),
+            ]
+        ),
+        parameters=agent.definitions.parameters
+        if request.parameters == agent.parameters and request.output is None
+        else replay.digest_value([dict(request.parameters), request.output]),
+    )

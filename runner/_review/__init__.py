@@ -1,0 +1,1 @@
+"""Compares a log with the current code: audit, retrace, preflight, export. Nothing here acts."""

@@ -1,0 +1,134 @@
+"""Audit of a run on disk: what its lines say, and what only the disk knows.
+
+It takes no lock and needs no agent, model or tool. It reads every line of every segment, whatever a snapshot says.
+Where the log is damaged, or an event is not legal, the story ends with the last good line, and a finding says so.
+
+kind       what it says
+damaged    the log, or the history in it, is good up to this line only
+salvaged   the log was copied from the good lines of a damaged one; each gap is named
+torn       a save that never finished was cut off, or still stands after the last line
+inbox      a request lies in the inbox, or something that is none
+storage    the file system may lose acknowledged lines in a power cut
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import eventlog
+import replay
+from replay import Audit, Finding
+
+_SEQ = re.compile(rb'\{"seq":([0-9]{1,18}),')
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What is known of a run.
+
+    Attributes:
+        run: Its id.
+        story: What it did. Its findings are those of the disk too; its `seq` is the last good line (-1: none).
+        lines: The lines of the story, headers included.
+        storage: What the log was created on.
+        problem: Why the story ends there: `eventlog.LogDamaged`, or the `replay.ReplayError` that names the line.
+    """
+
+    run: str
+    story: Audit
+    lines: Sequence[eventlog.Line]
+    storage: eventlog.Storage | None
+    problem: eventlog.LogDamaged | replay.ReplayError | None
+
+
+def audit(run: str, runs: eventlog.Runs) -> Audited:
+    """Tells what a run did, running or not, damaged or not, and what deserves a second look.
+
+    Args:
+        run: The run.
+        runs: Where the runs are: a path, a URL, or a store.
+
+    Raises:
+        eventlog.LogError: There is no such run, or it can't be read at all; damage is in the answer.
+    """
+    store = eventlog.store(runs)
+    reading = store.scan(run)
+    lines = reading.lines
+    problem: eventlog.LogDamaged | replay.ReplayError | None = reading.damage
+    try:
+        story = replay.audit(lines)
+    except replay.ReplayError as error:
+        seq = getattr(error, "seq", None) or 0
+        lines = lines[:seq]
+        story, problem = replay.audit(lines), error
+    found = [*_damage(problem, story.seq), *_header(lines), *_torn(reading, story, store), *_inbox(run, story, store)]
+    story.findings = sorted((*story.findings, *found), key=lambda finding: finding.seqs)
+    return Audited(run, story, lines, reading.storage, problem)
+
+
+def _damage(problem: Exception | None, seq: int) -> Iterator[Finding]:
+    """The finding about damage. It names the last good line."""
+    if problem is not None:
+        good = f"lines 0 to {seq} are good and stand here" if seq >= 0 else "no line of it is good"
+        yield Finding(kind="damaged", seqs=(max(seq, 0),), says=f"{good}; {problem}")
+
+
+def _header(lines: Sequence[eventlog.Line]) -> Iterator[Finding]:
+    header = lines[0].header if lines else None
+    if header is None:
+        return
+    if header.storage.survives != "power loss":
+        why = f": {header.storage.why}" if header.storage.why else ""
+        says = f"on {header.storage.kind} the log survives a killed process, but perhaps not a power cut{why}"
+        yield Finding(kind="storage", seqs=(0,), says=says)
+    if header.salvaged is not None:
+        source = header.salvaged
+        says = f"the log was salvaged from run {source.run}, of which {source.lines} lines could be read"
+        yield Finding(kind="salvaged", seqs=(0,), says=says)
+        for gap in source.gaps:
+            upto = "" if gap.before is None else f" and before line {gap.before}"
+            says = f"what came after line {gap.after}{upto} of run {source.run} is missing: {gap.why}"
+            yield Finding(kind="salvaged", seqs=(0,), says=says)
+
+
+def _inbox(run: str, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
+    """What lies in the inbox: requests that nobody took yet, and what is none."""
+    requests, strangers = store.inbox(run)
+    for names, says in (
+        (requests, "waits in the inbox to be taken"),
+        (strangers, "lies in the inbox and is no request"),
+    ):
+        for name in names:
+            yield Finding(kind="inbox", seqs=(max(story.seq, 0),), says=f"{name} {says}")
+
+
+def _torn(reading: eventlog.Reading, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
+    """Every save that never finished: the copies made before they were cut off, and what stands there now."""
+    for copy in store.torn(reading.run):
+        changed = "" if copy.intact else "; the copy has changed since"
+        seq = _seq(copy.data, story)
+        where = "" if seq is not None else ", before one of these lines"
+        says = (
+            f"a save that never finished, {len(copy.data)} bytes, was cut off segment {copy.segment}{where} and kept "
+            f"as {copy.file}; nothing acknowledged is missing{changed}"
+        )
+        yield Finding(kind="torn", seqs=_lives(story) if seq is None else (seq,), says=says)
+    if reading.torn is not None:
+        says = (
+            f"after it stand {reading.torn.size} bytes of a save that is being written or never finished; the next "
+            "resume keeps a copy and cuts them off"
+        )
+        yield Finding(kind="torn", seqs=(max(story.seq, 0),), says=says)
+
+
+def _seq(data: bytes, story: Audit) -> int | None:
+    """The line that was being saved, if enough of it is left to say so."""
+    named = _SEQ.match(data)
+    return int(named[1]) if named and int(named[1]) <= story.seq else None
+
+
+def _lives(story: Audit) -> tuple[int, ...]:
+    """The first lines of all lives but the first: the torn save came before one of them."""
+    return tuple(life.seq for life in story.lives[1:]) or (max(story.seq, 0),)

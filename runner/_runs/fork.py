@@ -1,0 +1,189 @@
+"""Fork: another run goes on from an earlier line, and repeats nothing that was done after that line.
+
+The parent is over from then on: two runs never act on one history. What it did after the line is the fork guard. The
+order: the parent's lock, the checks, all bytes of the fork durable, the stop in the parent's log, and only then the
+fork's name. Whatever goes wrong before the stop leaves the parent as it was; after it only one rename is left. If the
+process dies between the two, the parent is stopped without a fork, its stop names the fork that was meant, and forking
+it again makes it. The other order would leave two runs that both go on.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+import eventlog
+import replay
+from replay import State
+from replay.events import ChildStarted, RunStopped
+from replay.values import FileHash, ParentEffect
+from runner._agent import keys, sanitize, workspace
+from runner._clock import Clock, LogClock
+from runner._runs import load, status
+from runner.errors import CannotContinue, NotForkable, NotStarted
+
+
+def fork(
+    run: str,
+    *,
+    at: int,
+    runs: eventlog.Runs,
+    new: str | None = None,
+    who: str = "",
+    clock: Clock | None = None,
+) -> State:
+    """Makes a new run that goes on from a line of a run, and stops that one for good unless it is done.
+
+    What had come back at the line is known to the fork; what was about to happen is decided again. `resume` carries the
+    fork on.
+
+    Args:
+        run: The run to fork.
+        at: The line to go on from.
+        runs: Where the runs are: a path, a URL, or a store.
+        new: The fork's id, by default one like `start` makes.
+        who: Who forks it, for the parent's stop.
+        clock: The time, for tests.
+
+    Returns:
+        The fork's state. `fork_guard` are the effects after the line, of the parent and of every other fork of its
+        history here, and of their child runs; `in_doubt` are the calls that may have happened at the line.
+
+    Raises:
+        NotForkable: The workspace does not hold what it held at the line, another fork still goes on, a child run is
+            unfinished there, or the run is a child or was salvaged.
+        replay.NoSuchLine, NotStarted, CannotContinue, NoWorkspace: The run can't be forked there.
+        eventlog.RunLocked: A process is running it.
+        eventlog.LogError: It can't be read, or the fork can't be written. Whatever is raised, the run is as it was.
+    """
+    store = eventlog.store(runs)
+    clock = clock or Clock(store.now)
+    with load.held(store, run) as log:
+        parent = _checked(log, run, at)
+        others = [effect for other in _family(store, run) for effect in _effects(store, run, at, other)]
+        others += _of_children(store, run, at, [line for line in log.lines if line.seq >= at])
+        now = LogClock(clock, log.at).now()
+        host, pid = store.host()
+        forked = replay.fork(
+            log.lines,
+            at,
+            run=new if new is not None else keys.run_id(parent.agent, clock.wall(), secrets.token_hex(4)),
+            uid=store.disk.random(keys.UID),
+            at=now,
+            host=host,
+            pid=pid,
+            others=others,
+        )
+        _no_unfinished_child(run, at, forked)
+        _same_files(run, at, forked)
+        made = store.fork(
+            [line for line in log.lines if line.seq <= at],
+            forked.event.run,
+            keep=forked.keep,
+            at=now,
+            events=[replay.encode(forked.event)],
+            ready=_over(log, forked, now, sanitize.clean(who, sanitize.MAX_NAME).text),
+        )
+        made.status = status.of(forked.state, now)
+        load.close(store, made)
+        return forked.state
+
+
+def _checked(log: eventlog.Log, run: str, at: int) -> State:
+    """The state of the run, unless no line of it can be carried on."""
+    state = replay.load(log.lines)
+    if state.unknown:
+        raise CannotContinue(run, state.unknown)
+    header = log.lines[0].header
+    if header is not None and header.salvaged is not None:
+        raise NotForkable(run, at, "it was salvaged from a damaged run, and what is missing may have happened")
+    if state.phase == "new":
+        raise NotStarted(run)
+    if state.parent_call is not None:
+        raise NotForkable(run, at, f"it is a child of {state.parent_call.run}; fork that")
+    return state
+
+
+def _no_unfinished_child(run: str, at: int, forked: replay.Fork) -> None:
+    """Refuses a line at which a child run has begun and not given its result: two runs would carry it on."""
+    for call in forked.state.calls:
+        if call.child is not None and call.result is None:
+            why = f"its child run {call.child.run} is unfinished there; fork it at a line before that began, or later"
+            raise NotForkable(run, at, why)
+
+
+def _of_children(store: eventlog.Store, run: str, at: int, lines: Sequence[eventlog.Line]) -> Iterator[ParentEffect]:
+    """What the child runs did that were begun or carried on in these lines, and their own children.
+
+    Nobody carries them on meanwhile: the parent is held, or over.
+    """
+    events = (replay.decode(raw, seq=line.seq) for line in lines for raw in line.events)
+    for child in dict.fromkeys(event.run for event in events if isinstance(event, ChildStarted)):
+        try:
+            done = store.read(child).lines
+            yield from replay.effects(done, -1)
+            yield from _of_children(store, run, at, done)
+        except eventlog.NoSuchRun:
+            continue  # its process died before it was made
+        except (eventlog.LogError, replay.ReplayError) as error:
+            raise NotForkable(run, at, f"{child}, a child run, can't be read: {error}") from error
+
+
+def _family(store: eventlog.Store, run: str) -> list[str]:
+    """Every other fork of the same history here, direct or not, except those that this run comes from.
+
+    What they came from is in their own history, or was put into their fork guard when they were made.
+    """
+    parents = store.parents()
+
+    def line(name: str) -> list[str]:
+        found = [name]
+        while (parent := parents.get(found[-1])) is not None and parent not in found:
+            found.append(parent)
+        return found
+
+    own = line(run)
+    return [name for name in parents if name not in own and line(name)[-1] == own[-1]]
+
+
+def _effects(store: eventlog.Store, run: str, at: int, other: str) -> list[ParentEffect]:
+    """What another fork did after its line. Two forks of one history must never both go on."""
+    try:
+        reading = store.read(other)
+        state = replay.load(reading.lines)
+    except (eventlog.LogError, replay.ReplayError) as error:
+        raise NotForkable(run, at, f"{other}, a fork of the same history, can't be read: {error}") from error
+    if not state.over:
+        raise NotForkable(run, at, f"{other}, a fork of the same history, can still go on; stop it, or fork that one")
+    header = reading.lines[0].header
+    assert header is not None  # a log begins with one
+    assert header.parent is not None  # it is a fork
+    began = header.parent.seq + 1
+    return [
+        *replay.effects(reading.lines, began),
+        *_of_children(store, run, at, [line for line in reading.lines if line.seq >= began]),
+    ]
+
+
+def _same_files(run: str, at: int, forked: replay.Fork) -> None:
+    """Refuses a workspace that is not as it was at the line."""
+    changed: list[FileHash] = workspace.changed(forked.state.workspace, forked.files)
+    if changed:
+        names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
+        raise NotForkable(run, at, f"its workspace does not hold what it held there; first bring back: {names}")
+
+
+def _over(log: eventlog.Log, forked: replay.Fork, now: datetime, who: str) -> Callable[[], None]:
+    """What stops the parent, when nothing but the fork's name is missing."""
+    parent, made = forked.parent, forked.event
+
+    def stop() -> None:
+        if parent.over:
+            return
+        detail = f"{made.run} goes on from its line {made.seq}{f', by {who}' if who else ''}"
+        stopped = RunStopped(reason="Forked", final=True, detail=detail)
+        after = replay.step(parent, stopped, now)
+        log.append(now, [replay.encode(stopped)], status=status.of(after, now))
+
+    return stop

@@ -1,0 +1,80 @@
+"""What a person says to a run that nobody asked about: a standing rule, a message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import msgspec
+
+import eventlog
+import replay
+from replay import Question, State
+from runner._policy import resume_check
+from runner._runs import ask, load, requests
+from runner._runs.ask import Receipt, post
+from runner._runs.questions import Answer, rule
+from runner.errors import NotSendable
+
+
+def allow(run: str, tool: str, who: str, arguments: Mapping[str, Any], *, runs: eventlog.Runs) -> Receipt:
+    """Say yes, in the name of `who`, to every later call of a tool in this run that has these values of arguments.
+
+    Returns:
+        As `approve`.
+
+    Raises:
+        BadRule: A value is no JSON.
+    """
+    store = eventlog.store(runs)
+    state = load.read(store, run)
+    resume_check.check(state, run)
+    made, mark = rule(state, tool, arguments, who), store.disk.random(requests.MARK)
+    values = {name: msgspec.Raw(value.encode()) for name, value in made.arguments.items()}
+    return post(store, run, f"rule-{mark}", _gone, mark, kind="rule", who=made.who, tool=tool, arguments=values)
+
+
+def send(run: str, text: str, who: str, *, runs: eventlog.Runs) -> Receipt:
+    """Write to a run, in the name of `who`: its next request to the model takes the message.
+
+    It comes after the results of the current calls; a final answer before it is none. It wakes and answers nothing.
+
+    Args:
+        run: The run's id.
+        text: At most 64 KiB.
+        who: Who writes.
+        runs: Where runs live, as for `runner.start`.
+
+    Returns:
+        As `approve`.
+
+    Raises:
+        NotSendable: The run is over, a hundred messages wait, or the text is empty or too long.
+    """
+    store = eventlog.store(runs)
+    state = load.read(store, run)
+    if state.phase == "done":
+        raise NotSendable(run, "it is done; start a new run with after= (refold run --after) to go on from there")
+    resume_check.check(state, run)
+    mark = store.disk.random(requests.MARK)
+    name = f"message-{mark}"
+    try:
+        made = requests.message(state, name, who, text)
+        replay.step(state, made, state.at or datetime.now(UTC))
+    except (ValueError, replay.IllegalEvent) as error:
+        raise NotSendable(run, getattr(error, "why", str(error))) from None
+    return post(store, run, name, _gone, mark, kind="message", who=made.who, text=made.text)
+
+
+def answer(store: eventlog.Store, run: str, question: Question, given: Answer) -> None:
+    """Give the hook's answer to a question of a child, which is named by the path to it. Raises as `approve`."""
+    text = json.dumps(given.arguments, default=str) if given.verdict == "edit" else given.text
+    ask.answer(store, run, question.id, given.verdict, given.who, text)
+    if given.always is not None and given.verdict == "approve":
+        allow(ask.at_path(store, run, question.id)[0], question.tool, given.who, given.always, runs=store)
+
+
+def _gone(state: State, first: str) -> NoReturn:  # noqa: ARG001 (the name is nobody else's)
+    raise NotSendable(state.run, "it is over")

@@ -1,0 +1,132 @@
+"""Which runs somebody must carry on, and when."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import eventlog
+from replay import State
+from runner._runs import load
+from runner._runs import status as _status
+
+
+class Due(NamedTuple):
+    """A run that is due at a time (UTC), which may be past."""
+
+    when: datetime
+    run: str
+    agent: str
+
+
+def find(
+    store: eventlog.Store, names: Iterable[str], agents: Collection[str], problem: Callable[[str, Exception], None]
+) -> list[Due]:
+    """The runs among `names` that are due now or at a time and have one of these agents.
+
+    For a child that is due its parent is. A run whose status is not believed and that somebody holds is not due, and is
+    not read: its holder looks again when it lets go, or dies. One that can't be read is a problem.
+    """
+    found = []
+    for run, words, held in store.statuses(names):
+        try:
+            status = _status.understood(words)
+            if held or (status is None and store.holder(run) is not None):
+                continue
+            if status is None:
+                status = _status.of(load.read(store, run))
+            now = store.now()
+            when = _when(status, now)
+            if (when is None or when > now) and store.inbox(run).requests:
+                when = now  # whoever opens it takes them
+            carried = _carried_with(store, run, status) if when is not None else None
+            if carried is None:
+                continue
+            run, status = carried  # noqa: PLW2901 (a child is due with its parent)
+        except eventlog.NoSuchRun:
+            continue
+        except Exception as error:  # noqa: BLE001 (one run ends no look at the others)
+            problem(run, error)
+            continue
+        if when is not None and status.agent in agents:
+            found.append(Due(when, run, status.agent))
+    return found
+
+
+def _carried_with(store: eventlog.Store, run: str, status: _status.RunStatus) -> tuple[str, _status.RunStatus] | None:
+    """The run to carry on for one that is due: itself, or what it is a child of; None where nothing is to be done.
+
+    A child whose parent is closed is stopped, as whoever opens it does.
+    """
+    while (call := status.parent_call) is not None:
+        try:
+            above = _status.of(load.read(store, call.run))
+        except eventlog.NoSuchRun:
+            above = None
+        if above is None or above.closed:
+            load.take_requests(store, run)
+            return None
+        if above.stopped is not None:
+            return None  # when that is due, its own status says
+        run, status = call.run, above
+    return run, status
+
+
+def wake(state: State, now: datetime) -> datetime | None:
+    """When somebody must look at a run that nobody holds; None: not before a person did something, or never."""
+    return _when(_status.of(state), now)
+
+
+def _when(status: _status.RunStatus, now: datetime) -> datetime | None:
+    """The time of a status's `wake`. What is due at once is due now, also when the clock was set back since."""
+    when, at = status.wake, status.at
+    return min(when, now) if when is not None and at is not None and when <= at else when
+
+
+class Next(NamedTuple):
+    """A run whose turn it is."""
+
+    run: str
+    agent: str
+
+
+class Queue:
+    """Runs that wait for their turn: the one that is due for longest goes first, among equals a random one.
+
+    Several workers look at the same runs, and equal orders would have them meet at each run.
+    """
+
+    def __init__(self) -> None:
+        self._heaps: dict[str, list[tuple[float, float, str]]] = {}
+        self._queued: set[str] = set()
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._queued
+
+    def put(self, due: Due) -> None:
+        """Add a run, unless it waits already."""
+        if due.run not in self._queued:
+            self._queued.add(due.run)
+            second = due.when.timestamp() // 1
+            heapq.heappush(self._heaps.setdefault(due.agent, []), (second, random.random(), due.run))  # noqa: S311
+
+    def take(self, agents: Iterable[str]) -> Next | None:
+        """Take the next run of one of these agents."""
+        first = min(((self._heaps[agent][0], agent) for agent in agents if self._heaps.get(agent)), default=None)
+        if first is None:
+            return None
+        (_, _, run), agent = first
+        heapq.heappop(self._heaps[agent])
+        self._queued.discard(run)
+        return Next(run, agent)
+
+    def count(self, agent: str) -> int:
+        """How many runs of an agent wait."""
+        return len(self._heaps.get(agent, ()))
+
+    def agents(self) -> list[str]:
+        """The agents that have runs in the queue."""
+        return [agent for agent, heap in self._heaps.items() if heap]

@@ -1,0 +1,229 @@
+"""The worker: finds what is due among all runs of its agents, and has it carried on until it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar, Unpack, overload
+
+import eventlog
+from runner._agent.agent import Agent, AnyAgent
+from runner._engine import opening
+from runner._engine.loop import Watch
+from runner._engine.save_pool import off_loop
+from runner._service import due
+from runner._service.attach import RunOptions, existing
+from runner._service.carrier import Carrier, Problem
+from runner._service.due import Due
+from runner._service.handle import Run
+from runner.errors import BadAgent, WorkerLeft
+
+Inputs = TypeVar("Inputs")
+Output = TypeVar("Output")
+LOOK, SOON = 30.0, 1.0
+"""Seconds between looks at all runs, whatever happens; or at those that a store knows to be due."""
+TICK = 0.2
+"""Seconds between looks at what rang or became due."""
+OTHERS = 0.5
+"""Seconds between looks at whether another process that carries runs is gone."""
+ALL = "all runs"
+"""The problem of a look that failed."""
+CHUNK = 50
+"""Runs that are looked at in one piece of work."""
+
+
+class Worker:
+    """Carries on the runs of some agents: as a lifespan of your web application, or as `refold worker`.
+
+    Entering it begins to carry on every run of its agents that is due, and it goes on doing so; leaving drains it. Any
+    number of workers may share a place for runs.
+
+    Args:
+        agents: The agents, each name once.
+        runs: As for `start`.
+        at_once: How many runs are carried at the same time.
+        grace: Seconds that a call or an ask in flight may take to end when the worker leaves.
+        watch: As for `start`, for every run.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[AnyAgent],
+        *,
+        runs: eventlog.Runs,
+        at_once: int = 100,
+        grace: float = 30.0,
+        watch: Watch | None = None,
+    ) -> None:
+        self._store = eventlog.store(runs)
+        self._carrier = Carrier(agents, self._store, at_once, grace, watch)
+        if len(self._carrier.agents) < len(agents):
+            message = "two agents of a worker have one name"
+            raise BadAgent(message)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: asyncio.Task[None] | None = None
+        self._all = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        """Begin to carry on what is due."""
+        self._presence, self._bell = await off_loop(self._store.enter), self._store.bell()
+        self._tasks = {asyncio.create_task(body) for body in (self._look(), self._tick(), self._others())}
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave, as `drain` does."""
+        await self.drain()
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        """What could not be done, by run id or `agent NAME`, until it is done."""
+        return self._carrier.problems
+
+    @property
+    def active(self) -> Sequence[str]:
+        """The runs that are carried now."""
+        return [*self._carrier.active]
+
+    @overload
+    async def start(self, agent: Agent[None, Any, Output], task: str, **options: Unpack[RunOptions]) -> Run[Output]: ...
+    @overload
+    async def start(
+        self, agent: Agent[Inputs, Any, Output], task: str, *, inputs: Inputs, **options: Unpack[RunOptions]
+    ) -> Run[Output]: ...
+    async def start(
+        self,
+        agent: AnyAgent,
+        task: str,
+        *,
+        inputs: Any = None,
+        run: str | None = None,
+        workspace: str | Path | None = None,
+        after: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Run[Any]:
+        """Start a run in this worker, or attach to the one of this id.
+
+        Once this returns, the run is durable.
+
+        Args:
+            agent: One of the worker's agents.
+            task: The first message to the model.
+            inputs: As for `start`.
+            run: As for `start`.
+            workspace: As for `start`.
+            after: As for `start`.
+            labels: As for `start`.
+
+        Returns:
+            The run. Beyond `at_once` it waits for its turn.
+
+        Raises:
+            RunExists: The id is that of a run of another agent or task, or after another run; `differs` says which.
+            WorkerLeft: The worker is leaving, and accepts nothing.
+            RunError, LogError: As `start`.
+        """
+        carrier = self._carrier
+        if carrier.draining:
+            raise WorkerLeft
+        if agent.name not in carrier.agents:
+            raise BadAgent(f"agent {agent.name} is none of this worker's, which are {', '.join(carrier.agents)}")
+        now = carrier.resources[agent.name].ready and not carrier.full
+        given: dict[str, Any] = {"inputs": inputs, "run": run, "workspace": workspace, "after": after, "labels": labels}
+        given |= {"enqueued": not now, "store": self._store, "watch": carrier.watch, "grace": carrier.grace}
+        carrier.starting += now
+        try:
+            opened = await off_loop(functools.partial(opening.create, agent, task, **given))
+        except (eventlog.RunExists, eventlog.RunLocked):
+            if run is None:
+                raise
+            await existing(agent, task, run, inputs=inputs, store=self._store, after=after, read=off_loop)
+            await self._look_at([run])
+            return Run(carrier, run, agent)
+        finally:
+            carrier.starting -= now
+        name = opened.state.run
+        if now:
+            carrier.begin(name, carrier.live(opened))
+        else:
+            await carrier.close(opened)
+            assert opened.state.at is not None
+            carrier.add(Due(opened.state.at, name, agent.name))
+            carrier.fill()
+        return Run(carrier, name, agent)
+
+    async def drain(self) -> None:
+        """Leave: begin nothing new, let what is in flight end within `grace`, and give every run back.
+
+        What does not end in time is cut off and in doubt, as after a crash. A run whose thread goes on is given back
+        when that thread ends, or the process.
+        """
+        if self._leaving is None:
+            for task in self._tasks:
+                task.cancel()
+            self._leaving = asyncio.create_task(self._carrier.leave())
+        await asyncio.shield(self._leaving)
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # one may still look who is here
+        self._presence.leave()
+
+    async def _look(self) -> None:
+        """Look at all runs that may be due, and at those with a problem, again and again."""
+        carrier, knows_due = self._carrier, self._store.knows_due
+        while True:
+            self._all.clear()
+            agents, room = carrier.wanted()
+            pause = SOON if knows_due else LOOK
+            try:
+                names = await off_loop(functools.partial(self._store.due, agents, room))
+                if knows_due and 0 < room <= len(names):
+                    pause = TICK  # there are more
+                names += [what for what in carrier.problems if what not in names and " " not in what]  # no agents
+                names = [run for run in names if run not in carrier.active]
+                for first in range(0, len(names), CHUNK):
+                    await self._look_at(names[first : first + CHUNK])
+                carrier.problems.pop(ALL, None)
+            except (eventlog.LogError, OSError) as error:
+                carrier.report(ALL, error)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._all.wait()
+
+    async def _others(self) -> None:
+        """Look at all runs at once when a process that carried some is gone."""
+        while True:
+            await asyncio.sleep(OTHERS)
+            if await off_loop(self._presence.departed):
+                self._all.set()
+
+    async def _tick(self) -> None:
+        """Look at the runs that somebody named, or whose time has come."""
+        while True:
+            await asyncio.sleep(TICK)
+            carrier = self._carrier
+            carrier.rung.update(self._bell.heard())
+            woken = carrier.rung - carrier.active.keys()
+            carrier.rung -= woken
+            woken.update(carrier.woken())
+            if woken:
+                await self._look_at(sorted(woken))
+            carrier.fill()
+
+    async def _look_at(self, names: Sequence[str]) -> None:
+        """Find what is due among runs, and begin it if there is room."""
+        carrier = self._carrier
+        carrier.rung.update(run for run in names if run in carrier.active)
+        problems: dict[str, Exception] = {}
+        free = [run for run in names if run not in carrier.active]
+        find = functools.partial(due.find, self._store, free, carrier.agents, problems.__setitem__)
+        found = {one.run: one for one in await off_loop(find)}
+        for one in found.values():
+            carrier.add(one)
+        for run in carrier.problems.keys() & set(free) - problems.keys() - found.keys():
+            if not carrier.waits(run):
+                del carrier.problems[run]  # there is nothing to try again
+        for run, error in problems.items():
+            if not carrier.waits(run):
+                carrier.report(run, error)
+        carrier.fill()

@@ -1,0 +1,110 @@
+"""The innermost middleware: every request to the model is an ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+import replay
+from replay.messages import CostBound, Reply
+from replay.values import Digests
+from runner._durable import Durable
+from runner.langchain._messages import as_json, dump, reply_of, sale_of
+from runner.langchain._terms import Terms, here
+from runner.models._prices import most
+
+
+class _Recorded(BaseChatModel):
+    """A model that says what is in the log, and looks like the one that said it."""
+
+    said: BaseMessage
+    model_name: Any = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "refold"
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ARG002
+        return self
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.said)])
+
+    async def _agenerate(self, *_: Any, **__: Any) -> ChatResult:
+        return self._generate()
+
+
+class Asks(AgentMiddleware[Any, Any, Any]):
+    """The innermost: every request to the model is an ask."""
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__()
+        self._terms = terms
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        run = here()
+        if run is None:
+            return await handler(request)
+        made: list[Any] = []
+
+        async def ask() -> Reply:
+            made.append(await handler(request))
+            return reply_of(made[0].result, request.model)
+
+        reply = await self._ask(run, request, ask)
+        return made[0] if made else await handler(_again(request, reply))
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        run = here()
+        if run is None:
+            return handler(request)
+        made: list[Any] = []
+
+        def ask() -> Reply:
+            made.append(handler(request))
+            return reply_of(made[0].result, request.model)
+
+        reply = run.wait(self._ask(run, request, ask))
+        return made[0] if made else handler(_again(request, reply))
+
+    async def _ask(self, run: Durable, request: Any, ask: Callable[[], Any]) -> Reply:
+        system = request.system_message
+        digests = Digests(
+            instructions=replay.digest(str(system.text if system else "").encode()),
+            tools=replay.digest(as_json([_shown(tool) for tool in request.tools]).encode()),
+            messages=run.chain(request.messages, dump),
+            parameters=replay.digest(as_json([repr(request.tool_choice), request.model_settings]).encode()),
+        )
+        tools = [self._terms.of(tool.name, tool) for tool in request.tools if isinstance(tool, BaseTool)]
+        answers = {m.tool_call_id: str(m.text) for m in request.messages if isinstance(m, ToolMessage)}
+        return await run.ask(digests, _bound(run, request), ask, tools=tools, answers=answers)
+
+
+def _again(request: Any, reply: Reply) -> Any:
+    """The request with a model that gives the recorded reply."""
+    said = next(m for m in messages_from_dict(json.loads(reply.raw)) if isinstance(m, AIMessage))
+    name = next((n for at in ("model_name", "model", "model_id") if (n := getattr(request.model, at, None))), None)
+    return request.override(model=_Recorded(said=said, model_name=name, profile=request.model.profile))
+
+
+def _shown(tool: Any) -> Any:
+    return tool if isinstance(tool, dict) else convert_to_openai_tool(tool)
+
+
+def _bound(run: Durable, request: Any) -> CostBound:
+    """The most a request can cost; its input is only measured for a run that has a limit."""
+    limits = run.state.limits
+    if limits.dollars is None and limits.tokens is None:
+        return CostBound()
+    size = sum(len(dump(message)) for message in request.messages)
+    most_output = request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None)
+    dollars = most(None, sale_of(request.model, {}), size, most_output) if most_output else None
+    return CostBound(input_tokens=size, output_tokens=most_output or 0, dollars=dollars)

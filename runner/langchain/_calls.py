@@ -1,0 +1,117 @@
+"""The outermost middleware: every call of a tool is a call, and the agent's end is the run's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp
+
+from replay.events import ResultRecorded
+from runner._agent.call import Call
+from runner._durable import Durable, Verbatim, Withdrawn
+from runner.errors import ToolFailed
+from runner.langchain._messages import as_json, pack, reply_of, text_of, unpack
+from runner.langchain._terms import Terms, here
+
+
+class Calls(AgentMiddleware[Any, Any, Any]):
+    """The outermost: every call of a tool is a call, and the agent's end is the run's."""
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__()
+        self._terms = terms
+
+    async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        run = here()
+        if run is None:
+            return await handler(request)
+        attempt = _Attempt(request, run)
+
+        async def call_tool(call: Call) -> Verbatim:
+            with attempt.of(call):
+                return attempt.came_to(await handler(attempt.edited(call)))
+
+        return attempt.result(await self._call(run, request, call_tool))
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        run = here()
+        if run is None:
+            return handler(request)
+        attempt = _Attempt(request, run)
+
+        def call_tool(call: Call) -> Verbatim:
+            with attempt.of(call):
+                return attempt.came_to(handler(attempt.edited(call)))
+
+        return attempt.result(run.wait(self._call(run, request, call_tool)))
+
+    async def _call(self, run: Durable, request: Any, body: Callable[[Call], Any]) -> ResultRecorded:
+        wanted = request.tool_call
+        run.knows([self._terms.of(wanted["name"], request.tool)])
+        provider_id = wanted["id"] or ""
+        if not run.has_call(provider_id, wanted["name"]):  # it waited in the conversation
+            said = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
+            await run.adopt(reply_of([said], None))
+        return await run.call(provider_id, wanted["name"], body)
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        self.after_agent(state, runtime)
+
+    def after_agent(self, state: Any, runtime: Any) -> None:  # noqa: ARG002
+        run = here()
+        if run is None:
+            return
+        structured, messages = state.get("structured_response"), state["messages"]
+        run.answer = as_json(structured) if structured is not None else str(messages[-1].text) if messages else ""
+
+
+class _Attempt:
+    """One call of a tool: what it came to, and how that is handed to LangChain, now and in a later life."""
+
+    def __init__(self, request: Any, run: Durable) -> None:
+        self._run = run
+        self._wanted = request.tool_call
+        self._request = request
+        self._made: Any = None
+
+    def edited(self, call: Call) -> Any:
+        """The request with the arguments that run, which a person may have edited."""
+        if not self._run.edited(call.id):
+            return self._request
+        return self._request.override(tool_call={**self._wanted, "args": dict(call.arguments)})
+
+    @contextlib.contextmanager
+    def of(self, call: Call) -> Iterator[None]:
+        """Take the call back when it is interrupted, or raises an error that did nothing: LangGraph raises it too."""
+        try:
+            yield
+        except GraphBubbleUp as error:
+            raise Withdrawn(error) from error
+        except Exception as error:
+            if not call.acts and not isinstance(error, ToolFailed):
+                raise Withdrawn(error) from error
+            raise
+
+    def came_to(self, made: Any) -> Verbatim:
+        """What the log keeps of it."""
+        self._made = made
+        raw = pack(made)
+        if isinstance(made, ToolMessage):
+            if made.status == "error":
+                raise ToolFailed(str(made.text), raw=raw)
+            return Verbatim(str(made.text), raw)
+        return Verbatim(text_of(made), raw)
+
+    def result(self, recorded: ResultRecorded) -> Any:
+        """What LangChain is given."""
+        if self._made is not None and recorded.raw:
+            return self._made
+        if recorded.raw:
+            return unpack(json.loads(recorded.raw))
+        status = "success" if recorded.how in ("ran", "found", "stated", "responded") else "error"
+        return ToolMessage(recorded.text, tool_call_id=self._wanted["id"], name=self._wanted["name"], status=status)

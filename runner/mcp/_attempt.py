@@ -1,0 +1,118 @@
+"""One attempt of one call: the requests that the protocol makes of it, and what each answer means.
+
+- The key goes in `_meta` beside the arguments, with the run, the call and the attempt. A server that asks for input
+  ends a request, and the next one (the call's next *leg*) continues it. Each leg has the call's next sub-key, the same
+  in every attempt, so that a server which remembers keys never takes one leg for another.
+- `isError` is a result: the tool ran and says that it went wrong. It goes to the model as one.
+- An answer that never came is unknown, and so is every protocol error that a tool may have raised after it acted.
+  Certain to have done nothing are: a request that was never handed to the transport, one whose connection was refused,
+  one that HTTP turned away (a login, a rate, a session that is over), and the protocol's two errors for requests that
+  were not processed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import mcp
+from pydantic import ValidationError
+
+from runner import Call, NeedsPerson, OutcomeUnknown, ToolFailed
+from runner._transport import SOON, WAIT
+from runner.mcp import _content, _http
+from runner.mcp._connection import Connection
+from runner.mcp._elicitation import Elicitation
+from runner.mcp._terms import Terms
+from runner.mcp._watched_transport import ATTEMPT, CALL, KEY, RUN
+
+Progress = Callable[[Call, float, float | None, str | None], Awaitable[None] | None]
+
+MOST_LEGS = 10
+BETWEEN = 0.25
+"""Seconds before a leg that a server asked for without wanting an answer."""
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+
+
+async def attempt(
+    connection: Connection, tool: str, terms: Terms, call: Call, elicitation: Elicitation, progress: Progress | None
+) -> Any:
+    """Run one attempt. Raises `ToolFailed`, `OutcomeUnknown` or `NeedsPerson` for what is no result."""
+    answers: dict[str, Any] | None = None
+    state: str | None = None
+    for leg in range(MOST_LEGS):
+        params = mcp.types.CallToolRequestParams(
+            name=tool,
+            arguments=call.arguments,
+            input_responses=answers,
+            request_state=state,
+            _meta=_meta(call, leg),
+        )
+        result = await _sent(connection, params, terms, call, leg, _reporting(call, progress))
+        if not isinstance(result, mcp.types.InputRequiredResult):
+            value = _content.value(result)
+            if elicitation.open:
+                raise NeedsPerson(f"{elicitation.asks()} (asked to wait, it answered: {_content.short(value)})")
+            return value
+        answers = elicitation.forms(result.input_requests or {})
+        if elicitation.open:
+            raise NeedsPerson(elicitation.asks())
+        state = result.request_state
+        if not answers:
+            answers = None
+            await asyncio.sleep(BETWEEN)
+    raise OutcomeUnknown(f"the server asked for more input {MOST_LEGS} times")
+
+
+def key(call: Call, leg: int) -> str:
+    """The key of a leg: the call's own, then its sub-keys."""
+    return call.key if leg == 0 else call.subkey(leg)
+
+
+def _meta(call: Call, leg: int) -> Any:
+    about: dict[str, Any] = {RUN: call.run, CALL: call.id, ATTEMPT: call.n}
+    return about | {KEY: key(call, leg)} if call.acts else about
+
+
+def _reporting(call: Call, progress: Progress | None) -> Any:
+    if progress is None:
+        return None
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        passed_on = progress(call, done, total, message)
+        if inspect.isawaitable(passed_on):
+            await passed_on
+
+    return report
+
+
+async def _sent(
+    connection: Connection, params: mcp.types.CallToolRequestParams, terms: Terms, call: Call, leg: int, progress: Any
+) -> Any:
+    try:
+        return await connection.call(params, progress)
+    except mcp.MCPError as error:
+        said = f"the server answered with error {error.code}: {error.message}"
+        refused, again = _nothing(connection, terms, error.code, key(call, leg))
+        again = again or (not refused and call.acts and await connection.never_sent(key(call, leg), call.n))
+        if error.code == HEADER_MISMATCH:
+            with suppress(mcp.MCPError):
+                await connection.relist()
+        elif again:
+            await connection.close()
+        if call.acts and (leg > 0 or not (refused or again)):
+            raise OutcomeUnknown(said) from error
+        raise ToolFailed(said, None if refused else SOON) from error
+    except ValidationError as error:
+        raise OutcomeUnknown(f"the server's answer does not follow the protocol: {error}") from error
+
+
+def _nothing(connection: Connection, terms: Terms, code: int, leg: str) -> tuple[bool, bool]:
+    """Whether the server refused this leg before it looked into it, for good or for now."""
+    status = connection.statuses.get(leg)
+    refused = code in terms.refused or status in _http.REFUSED
+    session_over = status == _http.NO_SESSION and not connection.modern
+    return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT or session_over

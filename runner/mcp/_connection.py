@@ -1,0 +1,167 @@
+"""One connection to a server, owned by a task of its own.
+
+The SDK's connection must be left by the task that entered it, and calls come from many tasks. So one task enters it,
+waits, and leaves it; when that task's loop ends, so does the server's process. A connection that ended is never used
+again: the next call opens another, which has certainly sent nothing yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
+
+import mcp
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from runner import RunError
+from runner._transport import NEVER_SENT, client_error
+from runner.mcp._watched_transport import WatchedTransport
+
+Elicit = Callable[[Any], Any]
+
+_RESULT: TypeAdapter[Any] = TypeAdapter(mcp.types.CallToolResult | mcp.types.InputRequiredResult)
+MOST_PAGES = 100
+MOST_SAID = 600
+
+
+class ServerDown(RunError):
+    """An MCP server could not be reached, or did not speak the protocol; it was asked to do nothing."""
+
+    sentence = "the MCP server {server} could not be reached: {why}"
+    hint = (
+        "Start it, or see what it says on stderr; then try again. Commands that only read, such as retrace, do without "
+        "it when `Server(listing=FILE)` has kept what it lists."
+    )
+    server: str
+    why: str
+
+
+class Connection:
+    """A connection that is open, or was. `tools` are the server's tools, in its order.
+
+    `statuses` are the HTTP statuses of requests of calls, by their keys, where they are known. `modern`: whether the
+    server speaks a protocol without sessions.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        transport: Callable[[dict[str, int]], AbstractAsyncContextManager[Any]],
+        elicit: Elicit,
+        mode: str,
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.statuses: dict[str, int] = {}
+        self.modern = False
+        self.tools: list[mcp.Tool] = []
+        self._name = name
+        self._bye = asyncio.Event()
+        self._transport = WatchedTransport(transport(self.statuses), self._bye.set)
+        self._elicit = elicit
+        self._mode = mode
+        self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
+        self._faults: list[BaseException] = []
+        self._owner = self.loop.create_task(self._own(), name=f"refold-mcp-{name}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be used from the running loop."""
+        return not (self._transport.ended or self._owner.done()) and self.loop is asyncio.get_running_loop()
+
+    async def open(self, within: float) -> None:
+        """Return when it is open and its tools are listed. Raises `ServerDown`, within `within` seconds."""
+        try:
+            async with asyncio.timeout(within):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            await self.close()
+            raise ServerDown(self._name, f"no answer within {within:g} s") from None
+
+    async def close(self) -> None:
+        """Leave the connection; a server that was started for it is ended."""
+        self._transport.end()
+        if not self._ready.done():
+            self._owner.cancel()
+        with suppress(Exception, asyncio.CancelledError):
+            await asyncio.shield(self._owner)
+
+    async def _own(self) -> None:
+        try:
+            async with mcp.Client(
+                self._transport, mode=self._mode, cache=None, elicitation_callback=self._asked
+            ) as client:
+                self.tools = await _listed(client)
+                self.modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+                self._ready.set_result(client)
+                await self._bye.wait()
+        except (Exception, asyncio.CancelledError) as error:
+            self._faults = _leaves(error)
+            if not self._ready.done():
+                said = "; ".join(map(_said, self._faults))
+                self._ready.set_exception(ServerDown(self._name, said[:MOST_SAID]))
+                self._ready.exception()  # the task that opened it may have given up; then nobody reads this error
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            self._transport.end()
+
+    async def _asked(self, context: Any, params: Any) -> Any:  # noqa: ARG002 (the SDK's signature)
+        return self._elicit(params)
+
+    async def relist(self) -> None:
+        """Ask for the tools again: a call's headers follow from their schemas."""
+        self.tools = await _listed(await self._ready)
+
+    async def call(self, params: mcp.types.CallToolRequestParams, progress: Any) -> Any:
+        """Send one leg of a call; its result, or the input that the server wants first.
+
+        A result that does not fit the server's own schema is a result all the same, so it is not validated here.
+        """
+        session = (await self._ready).session
+        request = mcp.types.CallToolRequest(params=params)
+        return await session.send_request(request, _RESULT, progress_callback=progress)
+
+    async def never_sent(self, key: str, attempt: int) -> bool:
+        """Whether it is certain that the leg with this key did not reach the server."""
+        if (key, attempt) not in self._transport.handed:
+            return True
+        if self._transport.ended:
+            with suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(asyncio.shield(self._owner), 1.0)
+        return any(client_error(fault) in NEVER_SENT and _carries(fault, key) for fault in self._faults)
+
+
+def _carries(fault: BaseException, key: str) -> bool:
+    """Whether the HTTP request that failed is the one with this key."""
+    with suppress(Exception):
+        return key.encode() in fault.request.content  # type: ignore[attr-defined] # httpx's errors have it
+    return False
+
+
+async def _listed(client: mcp.Client) -> list[mcp.Tool]:
+    tools: list[mcp.Tool] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            return tools
+    raise mcp.MCPError(0, f"its list of tools has more than {MOST_PAGES} pages")
+
+
+def _said(error: BaseException) -> str:
+    """An error on one line."""
+    if isinstance(error, ValidationError):
+        wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+        return f"what it said does not follow the protocol ({'; '.join(wrong)})"
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]

@@ -1,0 +1,76 @@
+"""What a server may list: tools whose names a person can read and tell apart, and schemas of a bounded size.
+
+What is listed goes to the model with every request and is shown to people, and a server may be hostile. Patterns in a
+schema need no bound, because they are never applied here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mcp
+from pydantic import TypeAdapter, ValidationError
+
+from runner import BadTool
+
+_LISTED: TypeAdapter[list[mcp.Tool]] = TypeAdapter(list[mcp.Tool])
+MOST_NAME = 256
+MOST_TEXT = 256 << 10
+"""Characters of JSON that a schema and its description may take together."""
+MOST_DEPTH = 64
+_SHOWN = 40
+
+
+def keep(file: Path | None, listed: Sequence[mcp.Tool]) -> None:
+    """Write what a server lists into its file, if it has one and that says something else."""
+    text = _LISTED.dump_json(list(listed), by_alias=True, exclude_none=True)
+    if file is not None and not (file.exists() and file.read_bytes() == text):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
+            made.write(text)
+        Path(made.name).replace(file)
+
+
+def kept(file: Path | None) -> list[mcp.Tool] | None:
+    """What its file says that a server lists, or None."""
+    try:
+        return _LISTED.validate_json(file.read_bytes()) if file is not None else None
+    except (OSError, ValidationError):
+        return None
+
+
+def check(tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> None:
+    """Raise `BadTool` for a listed tool that can't be used."""
+    problem = _name(tool.name, [other.name for other in listed]) or _schema(tool)
+    if problem:
+        raise BadTool(ascii(tool.name[:_SHOWN]), problem)
+
+
+def _name(name: str, names: list[str]) -> str:
+    if not name.strip():
+        return "its name is empty"
+    if len(name) > MOST_NAME:
+        return f"its name has {len(name)} characters, more than {MOST_NAME}"
+    if not name.isprintable():
+        return "its name holds characters that nobody sees"
+    return "its name is given to two tools" if names.count(name) > 1 else ""
+
+
+def _schema(tool: mcp.Tool) -> str:
+    depth = 0
+    level: list[Any] = [tool.input_schema]
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            return f"its schema is nested deeper than {MOST_DEPTH}"
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+        ]
+    texts = len(json.dumps(tool.input_schema)) + len(tool.description or tool.title or "")
+    return f"its schema and description take {texts} characters, more than {MOST_TEXT}" if texts > MOST_TEXT else ""

@@ -1,0 +1,96 @@
+"""A reply in pieces: objects that are put together from what a stream says of them, field by field.
+
+Texts are put together by the name of their field, known or not, and what a list holds by its index; whatever else a
+piece says replaces what was said before. A value that comes whole keeps its spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.models import _json
+
+WHOLE = frozenset({"format", "id", "name", "role", "signature", "status", "type"})
+"""Fields that come whole, and by some servers again with each piece."""
+
+Piece = dict[str, Any]
+"""An object: texts, lists and objects in pieces, and whatever came whole as the JSON it came as."""
+
+_BLANK = frozenset({"null", '""'})
+
+
+def add(onto: Piece, delta: Mapping[str, str]) -> None:
+    """Add a delta to an object; the same field may come in many pieces, some of them null."""
+    for name, piece in delta.items():
+        meant = _json.value(piece)
+        known = onto.get(name)
+        if isinstance(meant, list):
+            onto[name] = known if isinstance(known, Items) else Items()
+            for item in _json.items(piece):
+                onto[name].add(item)
+        elif isinstance(meant, dict):
+            onto[name] = known if isinstance(known, dict) else {}
+            add(onto[name], _json.fields(piece))
+        elif isinstance(meant, str) and name not in WHOLE:
+            onto[name] = known if isinstance(known, Texts) else Texts()
+            onto[name].append(meant)
+        elif name not in onto or meant not in (None, ""):
+            onto[name] = piece
+
+
+class Texts(list[str]):
+    """A text in pieces."""
+
+
+class Items:
+    """A list: objects with an index come in pieces; an object without one comes whole.
+
+    Some servers send the same index for every call. So a piece with another id or another function's name than the
+    object that it would be added to begins a new object.
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[tuple[int, int], Piece | str] = {}
+
+    def add(self, item: str) -> None:
+        """Add an item, or a piece of one."""
+        fields = _json.fields(item) if item.startswith("{") else {}
+        if "index" not in fields:
+            self._items[max(self._items, default=(-1, 0))[0] + 1, 0] = item
+            return
+        index = int(fields.pop("index"))
+        place = max((one for one in self._items if one[0] == index), default=(index, 0))
+        known = self._items.setdefault(place, {})
+        if isinstance(known, dict) and _is_another(known, fields):
+            known = self._items.setdefault((index, place[1] + 1), {})
+        if isinstance(known, dict):
+            add(known, fields)
+
+    def written(self) -> str:
+        """The list as JSON."""
+        return _json.array_of(written(self._items[index]) for index in sorted(self._items))
+
+
+def _is_another(known: Piece, piece: Mapping[str, str]) -> bool:
+    """Whether a piece names another call than the one known so far."""
+    function = known.get("function")
+    names = (
+        _json.inside(piece.get("function", "{}"), "name"),
+        function.get("name") if isinstance(function, dict) else "",
+    )
+    return any(
+        one and other and _BLANK.isdisjoint((one, other)) and one != other
+        for one, other in ((piece.get("id"), known.get("id")), names)
+    )
+
+
+def written(node: Any) -> str:
+    """As JSON."""
+    if isinstance(node, Texts):
+        return _json.string(_json.joined(node))
+    if isinstance(node, Items):
+        return node.written()
+    if isinstance(node, dict):
+        return _json.object_of({name: written(inner) for name, inner in node.items()})
+    return str(node)

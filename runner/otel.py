@@ -1,0 +1,296 @@
+"""otel: runs as OpenTelemetry spans and metrics. It needs the extra `refold[otel]`, and only OpenTelemetry's API.
+
+    provider = TracerProvider(id_generator=runner.otel.Ids())       # the program's own, of OpenTelemetry's SDK
+    telemetry = runner.otel.Telemetry(tracer_provider=provider)
+    runner.start_sync(agent, "Pay.", runs="runs", watch=telemetry)  # or: Worker(..., watch=telemetry)
+
+One trace for each run: `invoke_agent` for each life, linked to the life before, and in it `chat` for each request to
+the model and `execute_tool` for each attempt of a call. A watcher sees what was just saved, so nothing is emitted for
+what a resume reads from the log; what had begun when a process died has no end, so it is not exported. Times are those
+of the log. No text of a model, a tool or a person is in it.
+
+Names are those of the semantic conventions for generative AI, version 0.1.0; ours begin with `refold.`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TracerProvider
+
+import eventlog
+import runner
+from replay import AnyEvent, State
+from replay import events as e
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.id_generator import IdGenerator
+else:
+    IdGenerator = object  # at run time the API is enough
+
+__all__ = ["Ids", "Telemetry", "observe"]
+
+_ORDERLY = {"Interrupted", "Parked", "StoppedByPerson", "Forked"}
+"""Stops that somebody asked for: no errors."""
+_wanted: ContextVar[tuple[int, int] | None] = ContextVar("refold_span", default=None)
+
+
+def _id(size: int, *names: object) -> int:
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, names)).encode()).digest()[:size], "big")
+
+
+class Ids(IdGenerator):
+    """Makes the ids of refold's spans from what they stand for, and random ones for all others.
+
+    It is an `IdGenerator` for the SDK's `TracerProvider(id_generator=...)`. With it the lives of a run, in whatever
+    process, are one trace, and each is linked to the life before. Without it each life is a trace of its own.
+    """
+
+    def generate_trace_id(self) -> int:
+        """From the run's uid."""
+        wanted = _wanted.get()
+        return wanted[0] if wanted is not None else secrets.randbits(128)
+
+    def generate_span_id(self) -> int:
+        """From the run's uid and the life, the request, or the call and its attempt."""
+        wanted = _wanted.get()
+        return wanted[1] if wanted is not None else secrets.randbits(64)
+
+    def is_trace_id_random(self) -> bool:
+        """Whether a sampler may take the trace's id for a random number: a digest is as good as one."""
+        return True
+
+
+@dataclass
+class _Life:
+    """The open spans of a run in this process; `state` is as it was after the last save."""
+
+    span: Span
+    trace_id: int
+    state: State | None = None
+    chat: tuple[Span, datetime | None] | None = None
+    attempts: dict[str, Span] = field(default_factory=dict)
+
+
+class Telemetry:
+    """A watcher that emits spans and metrics; one serves any number of runs, in any thread.
+
+    Args:
+        tracer_provider: Where spans go; the global one by default.
+        meter_provider: Where metrics go; the global one by default.
+    """
+
+    def __init__(
+        self, *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        self._tracer = trace.get_tracer("refold", tracer_provider=tracer_provider)
+        meter = metrics.get_meter("refold", meter_provider=meter_provider)
+        self._saves = meter.create_counter("refold.saves", "{save}", "Saves to the logs of runs.")
+        self._attempts = meter.create_counter("refold.attempts", "{attempt}", "Ended attempts of calls, by outcome.")
+        self._questions = meter.create_counter("refold.questions", "{question}", "Questions to people, by kind.")
+        self._spend = meter.create_counter("refold.spend", "USD", "US dollars for replies, where a price is known.")
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of a reply.")
+        self._took = meter.create_histogram("gen_ai.client.operation.duration", "s", "Seconds until a reply or error.")
+        self._lives: dict[str, _Life] = {}
+
+    def __call__(self, state: State, events: Sequence[AnyEvent]) -> None:
+        """Emit what one save says."""
+        self._saves.add(1)
+        for event in events:
+            self._emit(event, state)
+        if state.run in self._lives:
+            self._lives[state.run].state = state
+
+    def within(self, call: runner.Call[Any, Any]) -> AbstractContextManager[Any]:
+        """Makes the span of this attempt the current one, so that what a tool sends belongs to it.
+
+        Args:
+            call: The attempt, as the tool was given it.
+        """
+        spans = (life.attempts[call.key] for life in list(self._lives.values()) if call.key in life.attempts)
+        return trace.use_span(next(spans, trace.INVALID_SPAN), record_exception=False, set_status_on_exception=False)
+
+    def _life(self, state: State) -> _Life:
+        """The open life of a run; it begins with the first save that is seen."""
+        if state.run not in self._lives:
+            about: dict[str, Any] = {"gen_ai.agent.name": state.agent, "refold.uid": state.uid}
+            about |= {"refold.life": state.life, **({} if state.parent is None else {"refold.parent": state.parent})}
+            here = trace.get_current_span().get_span_context()  # whoever called `start`
+            links = [Link(here)] if here.is_valid else []
+            ids = (_id(16, state.uid), _id(8, state.uid, "life", state.life))
+            span = self._span(state, "invoke_agent", state.agent, ids, about, None, links=links)
+            if state.life > 1 and span.get_span_context().trace_id == ids[0]:
+                before = _id(8, state.uid, "life", state.life - 1)
+                span.add_link(SpanContext(ids[0], before, is_remote=True, trace_flags=TraceFlags(1)))
+            self._lives[state.run] = _Life(span, ids[0])
+        return self._lives[state.run]
+
+    def _span(
+        self,
+        state: State,
+        what: str,
+        of: str,
+        ids: tuple[int, int],
+        about: dict[str, Any],
+        within: Span | None,
+        **more: Any,
+    ) -> Span:
+        about = {"gen_ai.operation.name": what, "gen_ai.conversation.id": state.run, **about}
+        context = trace.set_span_in_context(within or trace.INVALID_SPAN)
+        token = _wanted.set(ids)
+        try:
+            return self._tracer.start_span(
+                f"{what} {of}".strip(), context, attributes=about, start_time=_ns(state), **more
+            )
+        finally:
+            _wanted.reset(token)
+
+    @functools.singledispatchmethod
+    def _emit(self, event: Any, state: State) -> None:
+        """Emit an event; other events than those below say nothing by themselves."""
+
+    @_emit.register
+    def _(self, event: e.RunStarted | e.RunResumed, state: State) -> None:  # noqa: ARG002 (its class is all it says)
+        self._life(state)
+
+    @_emit.register
+    def _(self, event: e.ModelAsked, state: State) -> None:
+        life = self._life(state)
+        ids = (life.trace_id, _id(8, state.uid, "chat", state.turns + 1, event.purpose, event.n))
+        about = {"refold.turn": state.turns + 1, "refold.purpose": event.purpose, "refold.ask": event.n}
+        life.chat = (self._span(state, "chat", "", ids, about, life.span, kind=SpanKind.CLIENT), state.at)
+
+    @_emit.register
+    def _(self, event: e.ReplySaved, state: State) -> None:
+        reply, used = event.reply, event.reply.usage
+        about = {"gen_ai.operation.name": "chat", **({"gen_ai.response.model": reply.model} if reply.model else {})}
+        for kind, count in (("input", used.input_tokens), ("output", used.output_tokens)):
+            self._tokens.record(count, {**about, "gen_ai.token.type": kind})
+        if reply.dollars is not None:
+            self._spend.add(reply.dollars, about)
+        more = {
+            "gen_ai.response.finish_reasons": [reply.stop],
+            "gen_ai.usage.input_tokens": used.input_tokens,
+            "gen_ai.usage.output_tokens": used.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": used.cache_read_tokens,
+            "gen_ai.usage.cache_write.input_tokens": used.cache_write_tokens,
+        }
+        self._answered(state, about, more)
+
+    @_emit.register
+    def _(self, event: e.ModelFailed, state: State) -> None:
+        self._answered(state, {"gen_ai.operation.name": "chat", "error.type": event.error_type or "_OTHER"}, {})
+
+    def _answered(self, state: State, about: dict[str, Any], more: dict[str, Any]) -> None:
+        """A request to the model is over: its span ends, and how long it took is recorded."""
+        life = self._life(state)
+        if life.chat is None:
+            return
+        (span, began), life.chat = life.chat, None
+        if began is not None and state.at is not None:
+            self._took.record((state.at - began).total_seconds(), about)
+        span.update_name(f"chat {about.get('gen_ai.response.model', '')}".strip())
+        _end(span, state, {**about, **more})
+
+    @_emit.register
+    def _(self, event: e.AttemptMarked, state: State) -> None:
+        life, call = self._life(state), state.find(event.call)
+        about = {"gen_ai.tool.type": "function", "gen_ai.tool.call.id": event.call, "refold.attempt": event.n}
+        about |= {"refold.key": event.key, "refold.effect": event.effect, **_rung(life.state, event)}
+        tool = call.call.tool if call is not None else ""
+        ids = (life.trace_id, _id(8, state.uid, "call", event.call, event.n))
+        about["gen_ai.tool.name"] = tool
+        life.attempts[event.key] = self._span(state, "execute_tool", tool, ids, about, life.span)
+
+    @_emit.register
+    def _(self, event: e.AttemptEnded | e.ResultRecorded, state: State) -> None:
+        """An attempt is over. One that another process began has no span here; a result may come from no attempt."""
+        call = state.find(event.call)
+        if call is None or not call.attempts or (isinstance(event, e.ResultRecorded) and event.how != "ran"):
+            return
+        last, about = call.attempts[-1], {"refold.outcome": "ran"}
+        if isinstance(event, e.AttemptEnded):
+            about = {"refold.outcome": event.did, "error.type": event.error_type or "_OTHER"}
+        self._attempts.add(1, {"gen_ai.tool.name": call.call.tool, "refold.effect": last.effect, **about})
+        span = self._life(state).attempts.pop(last.key, None)
+        if span is not None:
+            _end(span, state, about)
+
+    @_emit.register
+    def _(self, event: e.QuestionAsked, state: State) -> None:
+        about = {"refold.question.kind": event.kind, "gen_ai.tool.name": event.tool}
+        self._questions.add(1, about)
+        self._life(state).span.add_event("refold.question", {**about, "refold.question.id": event.id}, _ns(state))
+
+    @_emit.register
+    def _(self, event: e.PhaseChanged | e.RunStopped, state: State) -> None:
+        """The life ends when the run is done, pauses or stops."""
+        end = event.reason if isinstance(event, e.RunStopped) else event.phase
+        if end == "tools":
+            return
+        failed = isinstance(event, e.RunStopped) and end not in _ORDERLY
+        about = {"refold.end": end, "refold.turns": state.turns, **({"error.type": end} if failed else {})}
+        _end(self._life(state).span, state, about)
+        del self._lives[state.run]
+
+
+def _ns(state: State) -> int | None:
+    """The log's time of the last save, in nanoseconds; the log has microseconds."""
+    return None if state.at is None else round(state.at.timestamp() * 1e6) * 1000
+
+
+def _end(span: Span, state: State, about: dict[str, Any]) -> None:
+    span.set_attributes(about)
+    if "error.type" in about:
+        span.set_status(Status(StatusCode.ERROR))
+    span.end(_ns(state))
+
+
+def _rung(before: State | None, event: e.AttemptMarked) -> dict[str, str]:
+    """Why the attempt was made; of one that a resume makes in its very first save that is not known here."""
+    call = before.find(event.call) if before is not None else None
+    if event.n == 1:
+        return {"refold.rung": "first"}
+    return {} if call is None else {"refold.rung": call.cleared or ("harmless" if call.in_doubt else "nothing")}
+
+
+def observe(runs: eventlog.Runs, *, meter_provider: MeterProvider | None = None) -> None:
+    """Gauges over all runs of a place, read from their statuses at each collection.
+
+    `refold.runs` counts runs by phase; `refold.questions.open` counts open questions, and `refold.questions.oldest` is
+    for how many seconds the run that waits longest has waited for a person.
+
+    Args:
+        runs: Where the runs are: a path, a URL, or a store.
+        meter_provider: Where metrics go; the global one by default.
+    """
+
+    def statuses() -> list[runner.RunStatus]:
+        return [info.status for info in runner.list_runs(runs) if info.status is not None]
+
+    def phases(_: CallbackOptions) -> list[Observation]:
+        return [Observation(n, {"refold.phase": phase}) for phase, n in Counter(s.phase for s in statuses()).items()]
+
+    def unanswered(_: CallbackOptions) -> list[Observation]:
+        return [Observation(sum(len(status.open_questions) for status in statuses()))]
+
+    def oldest(_: CallbackOptions) -> list[Observation]:
+        now = datetime.now(UTC)
+        waits = [(now - status.at).total_seconds() for status in statuses() if status.open_questions and status.at]
+        return [Observation(max(waits, default=0.0))]
+
+    meter = metrics.get_meter("refold", meter_provider=meter_provider)
+    meter.create_observable_gauge("refold.runs", [phases], "{run}", "Runs, by phase.")
+    meter.create_observable_gauge("refold.questions.open", [unanswered], "{question}", "Questions without an answer.")
+    meter.create_observable_gauge("refold.questions.oldest", [oldest], "s", "How long the oldest of them waits.")

@@ -1,0 +1,176 @@
+"""What pydantic-ai's durable operations go through: requests are asks, tools are calls, all else are steps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from pydantic_ai.durable_exec import (
+    JournalCallableOperationBackend,
+    ModelCompactMessagesId,
+    ModelRequestId,
+    RoleBasedOperationConfig,
+    ToolsetCallToolId,
+    record_durable_unit,
+)
+from pydantic_core import to_jsonable_python
+
+import replay
+from replay.events import ResultRecorded
+from replay.messages import Reply, ToolCall
+from replay.values import Digests
+from runner._agent.call import Call
+from runner._durable import Durable, Verbatim, Withdrawn, current
+from runner.errors import ToolFailed
+from runner.pydantic_ai._messages import bound_of, dump, reply_of
+
+T = TypeVar("T")
+_DID_NOTHING = ("approval_required", "call_deferred", "model_retry", "tool_failed", "validation_error")
+"""The kinds of what a tool comes to that are no result: pydantic-ai's own words for its control flow."""
+_DEFERRED = _DID_NOTHING[:2]
+
+
+class Seen:
+    """What this adapter knows of a durable run in this life: how many runs of each agent it has seen."""
+
+    def __init__(self) -> None:
+        self._runs: Counter[tuple[str, str]] = Counter()
+        self.adopting = asyncio.Lock()
+
+    def nth(self, agent: str, where: str = "") -> int:
+        """Count one more run of this agent there."""
+        self._runs[agent, where] += 1
+        return self._runs[agent, where]
+
+
+_all_seen: WeakKeyDictionary[Durable, Seen] = WeakKeyDictionary()
+
+
+def seen_of(run: Durable) -> Seen:
+    return _all_seen.setdefault(run, Seen())
+
+
+async def _in_loop_of(run: Durable, doing: Callable[[Callable[..., Any]], Awaitable[T]], body: Callable[..., Any]) -> T:
+    """What `doing(body)` comes to in the run's loop, with `body` run in this one: `run_sync` has a loop of its own."""
+    here = asyncio.get_running_loop()
+    if here is run.loop:
+        return await doing(body)
+
+    async def there(*args: Any) -> Any:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(body(*args), here))
+
+    async def done() -> T:
+        return await doing(there)
+
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done(), run.loop))
+
+
+class Backend(JournalCallableOperationBackend[None]):
+    def __init__(self, owner: Any) -> None:
+        none = RoleBasedOperationConfig[None](model=None, event=None, capability=None, tool=None)
+        super().__init__(agent_name=owner.name, default_model_id=owner.default_model_id, config=none)
+        self._owner = owner
+
+    async def execute(self, *, operation_id: Any, name: str, body: Any, cache_key: Any, config: Any) -> object:  # noqa: ARG002
+        run = current()
+        assert run is not None  # the capability says when it is in a durable run
+        ran = False
+
+        async def noted() -> Any:
+            nonlocal ran
+            ran = True
+            return await body()
+
+        if isinstance(operation_id, ModelRequestId):
+            payload = await self._ask(run, noted, *cache_key[1:5])
+        elif isinstance(operation_id, ModelCompactMessagesId):
+            asked = cache_key[1]
+            shapes = (asked.messages, asked.model_settings, asked.model_request_parameters)
+            payload = await self._ask(run, noted, *shapes, cache_key[3])
+        elif isinstance(operation_id, ToolsetCallToolId):
+            payload = await self._call(run, noted, *cache_key[:4])
+        else:
+            payload = await _in_loop_of(run, lambda it: run.step(name, it), noted)
+        record_durable_unit(executed=ran)
+        return payload
+
+    async def _ask(self, run: Durable, body: Any, messages: Any, settings: Any, parameters: Any, ctx: Any) -> object:
+        async def ask() -> Reply:
+            return reply_of(await body())
+
+        shown = [[t.name, t.description, t.parameters_json_schema] for t in parameters.function_tools]
+        digests = Digests(
+            instructions=replay.digest_value([m.instructions for m in messages if m.kind == "request"][-1:]),
+            tools=replay.digest_value(shown),
+            messages=run.chain(messages, dump),
+            parameters=replay.digest_value(to_jsonable_python(settings, fallback=str)),
+        )
+        bound = bound_of(run, messages, settings, ctx.model)
+        tools = [self._owner.declare(tool) for tool in parameters.function_tools]
+        answers = {
+            part.tool_call_id: part.model_response_str()
+            if hasattr(part, "model_response_str")
+            else part.model_response()
+            for part in (messages[-1].parts if messages else ())
+            if getattr(part, "tool_call_id", None)
+        }
+        reply = await _in_loop_of(run, lambda it: run.ask(digests, bound, it, tools=tools, answers=answers), ask)
+        return json.loads(reply.raw)
+
+    async def _call(self, run: Durable, body: Any, name: str, args: Any, ctx: Any, tool: Any) -> object:
+        definition = getattr(tool, "tool_def", tool)
+
+        async def call_tool(call: Call) -> Verbatim:
+            try:
+                _edit(args, call.arguments, tool, wanted=run.edited(call.id))
+                payload = await body()
+            except Exception as error:
+                if not call.acts:
+                    raise Withdrawn(error) from error
+                raise
+            return _kept(payload)
+
+        async def called(it: Any) -> ResultRecorded:
+            if definition is not None:
+                run.knows([self._owner.declare(definition)])
+            seen = seen_of(run)
+            async with seen.adopting:
+                if not run.has_call(ctx.tool_call_id, name):
+                    said = next(message for message in reversed(ctx.messages) if message.kind == "response")
+                    await run.adopt(reply_of(to_jsonable_python(said)))
+            result = await run.call(ctx.tool_call_id, name, it)
+            if not ctx.tool_call_approved or not result.raw or json.loads(result.raw)["kind"] not in _DEFERRED:
+                return result
+            again = f"{ctx.tool_call_id} approved"
+            async with seen.adopting:
+                await run.adopt(Reply(calls=(ToolCall(tool=name, arguments=written, provider_id=again),)))
+                return await run.call(again, name, it)
+
+        written = json.dumps(to_jsonable_python(args, fallback=str))
+        result = await _in_loop_of(run, called, call_tool)
+        if result.raw:
+            return json.loads(result.raw)
+        if result.how in ("ran", "found", "stated", "responded"):
+            return {"kind": "tool_return", "result": result.text}
+        return {"kind": "tool_failed", "message": result.text}
+
+
+def _kept(payload: Mapping[str, Any]) -> Verbatim:
+    """What the log keeps of what a tool came to."""
+    if payload["kind"] in _DID_NOTHING:
+        raise ToolFailed(payload.get("message") or payload["kind"].replace("_", " "), raw=json.dumps(payload))
+    return Verbatim(payload.get("result", payload), json.dumps(payload))
+
+
+def _edit(args: dict[str, Any], arguments: Mapping[str, Any], tool: Any, *, wanted: bool) -> None:
+    """Put arguments that a person edited in the place of the model's."""
+    if not wanted:
+        return
+    validator = getattr(tool, "args_validator", None)
+    new = validator.validate_python(dict(arguments)) if validator is not None else dict(arguments)
+    args.clear()
+    args.update(new)

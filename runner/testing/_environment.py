@@ -1,0 +1,173 @@
+"""The environment of one scenario: what is outside the simulated process and survives it, and what really happened.
+
+What happened is known from the user's own count, never from the log: an effect happened when the count changed while a
+call's body ran. So a simulated person can answer truthfully, and a result that says otherwise is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import eventlog
+import runner
+from eventlog.simdisk import Machine, Process
+from runner.testing._leased_disk import Lease, LeasedDisk
+from runner.testing._virtual import VirtualTime
+
+T = TypeVar("T")
+RUNS: Final = Path("/runs")
+RUN: Final = "swept"
+Decide = Callable[[runner.Question], runner.Answer | None]
+_OTHER_PID: Final = 999
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What every process of every scenario is made from; who decides approvals, and what is written to the run."""
+
+    environment: Callable[[Path], Any]
+    agent: Callable[[Any], runner.Agent[Any, Any, Any]]
+    task: str
+    effects: Callable[[Any], Mapping[str, int]]
+    inputs: object
+    decide: Decide | None = field(default=None, kw_only=True)
+    message: str = field(default="", kw_only=True)
+
+    def counts(self, outside: Any) -> dict[str, int]:
+        """How often each effect has happened by now."""
+        return {name: number for name, number in self.effects(outside).items() if number}
+
+
+@dataclass
+class LateEffect:
+    """An effect that happens `within` seconds after its attempt was given up, whether or not the process is alive."""
+
+    act: Callable[[], Awaitable[object]]
+    within: float
+    due: float | None = None
+    landed: bool = False
+    error: Exception | None = None
+
+
+def _declared(tool: runner.Tool) -> dict[str, object]:
+    """What a tool declares, as far as it can be compared between processes."""
+    facts = ("effect", "key_ttl", "once_per", "timeout", "attempts", "visible_within", "parallel")
+    return {
+        **{fact: getattr(tool, fact) for fact in facts},
+        "approval": "a function" if callable(tool.approval) else tool.approval,
+        "lookup": "declared" if tool.find is not None else "not declared",
+    }
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a call in the undisturbed run, and what its tool declares."""
+
+    call: str
+    tool: str
+    n: int
+    effect: str
+    asks_service: bool
+    visible_within: float
+    in_thread: bool
+
+
+@dataclass
+class SimulatedEnvironment:
+    """What one scenario is run in. `outside` is what the user's factory made; `effects` counts what happened there.
+
+    `acted` is how often each call acted, `weights` how many effects it had, `values` what its body returned last;
+    `replies` how often the model replied in each turn; `saved` how many turns of each run were on the disk at the last
+    death; `paths` are what stands before the ids of calls, in the run and in its children;
+    `looked` how often the failing call's lookup was asked; `asked` are the ladder's questions, each with its call, and
+    `wrong_answers` those answered wrongly.
+    `answers` is how often a person was asked; `left` is true after nobody answered and somebody else did later; `sent`:
+    somebody has written to the run. `lease` holds it, where a database would keep it.
+    """
+
+    folder: Path
+    outside: Any
+    inputs: Inputs
+    machine: Machine = field(default_factory=Machine)
+    time: VirtualTime = field(default_factory=VirtualTime)
+    acted: Counter[str] = field(default_factory=Counter)
+    weights: dict[str, int] = field(default_factory=dict)
+    values: dict[str, object] = field(default_factory=dict)
+    attempts: list[Attempt] = field(default_factory=list)
+    replies: Counter[tuple[str, str]] = field(default_factory=Counter)
+    saved: dict[str, int] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    looked: int = 0
+    late: list[LateEffect] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
+    wrong_answers: dict[str, str] = field(default_factory=dict)
+    answers: int = 0
+    left: bool = False
+    sent: bool = False
+    problems: list[str] = field(default_factory=list)
+    declared: dict[str, dict[str, object]] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    lease: Lease | None = None
+
+    def effects(self) -> dict[str, int]:
+        """How often each effect has happened by now; those that never did are left out."""
+        return self.inputs.counts(self.outside)
+
+    def others(self) -> eventlog.Directory:
+        """The runs as another process opens them."""
+        disk = Process(self.machine, _OTHER_PID)
+        return eventlog.Directory(RUNS, disk=LeasedDisk(disk, self.lease) if self.lease is not None else disk)
+
+    @property
+    def paid_twice(self) -> int:
+        """How many replies the model gave again."""
+        return sum(times - 1 for times in self.replies.values())
+
+    def compare(self, agent: runner.Agent[Any, Any, Any]) -> None:
+        """Compare what an agent's tools declare with what they declared in the first process."""
+        now = {tool.name: _declared(tool) for tool in agent.tools}
+        first, self.declared = self.declared or now, self.declared or now
+        for name, declared in first.items():
+            for fact, value in declared.items():
+                found = now[name][fact] if name in now else "missing"
+                if found != value:
+                    self.problems.append(f"{name} differs in a later process: its {fact} was {value}, then {found}")
+
+    async def act(self, call: str, body: Callable[[], Awaitable[object]], *, alone: bool = True) -> object:
+        """Run a body, and note whether anything happened, even if it was interrupted.
+
+        Where it is not `alone`, each of its steps is a `step`: what happens between them is another call's.
+        """
+        with self.noting(call) if alone else contextlib.nullcontext():
+            value = await body()
+            self.values[call] = value
+        return value
+
+    def step(self, call: str, take: Callable[[], T]) -> T:
+        """One step of a body beside which others run."""
+        with self.noting(call):
+            return take()
+
+    @contextlib.contextmanager
+    def noting(self, call: str) -> Iterator[None]:
+        """Whatever happens meanwhile is this call's."""
+        before = self.effects()
+        try:
+            yield
+        finally:
+            after = self.effects()
+            if after != before:
+                self.acted[call] += 1
+                self.weights[call] = sum(abs(after.get(name, 0) - before.get(name, 0)) for name in {*after, *before})
+
+    async def landed(self) -> None:
+        """Wait until every late effect has happened."""
+        due = [late.due or 0.0 for late in self.late if not late.landed]
+        if due:
+            await asyncio.sleep(max(due) - self.time.now + 1)

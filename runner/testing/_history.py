@@ -1,0 +1,69 @@
+"""What a simulated machine's disk holds of the run, and what a power cut may leave of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+import eventlog
+import replay
+from eventlog.simdisk import Image, Machine, Process, cuts
+from replay.events import ChildStarted, QuestionAnswered, QuestionAsked, ReplySaved
+from runner.testing._environment import RUN, RUNS
+
+IMAGES: Final = 8
+"""The most images of one power cut."""
+
+
+def events(machine: Machine) -> list[replay.AnyEvent]:
+    """Every event on a machine's disk, run after run; none when there is no run yet. Children's have paths for ids."""
+    return [_with_path(event, path) for run, path in paths(machine).items() for event in of_run(machine, run)]
+
+
+def of_run(machine: Machine, run: str) -> list[replay.AnyEvent]:
+    """Every event of one run on a machine's disk, in order."""
+    return [event for line in lines(machine, run) for event in line]
+
+
+def lines(machine: Machine, run: str = RUN) -> list[list[replay.AnyEvent]]:
+    """The events of each line of a run on a machine's disk."""
+    if not exists(machine, run):
+        return []
+    found = eventlog.Directory(RUNS, disk=Process(machine)).read(run).lines
+    return [[replay.decode(raw, seq=line.seq) for raw in line.events] for line in found]
+
+
+def paths(machine: Machine) -> dict[str, str]:
+    """The run and its children on a machine's disk, each with what stands before the ids of its calls."""
+    found, runs = {RUN: ""}, [RUN]
+    for run in runs:
+        for event in of_run(machine, run):
+            if isinstance(event, ChildStarted) and event.run not in found:
+                found[event.run] = f"{found[run]}{event.call}:"
+                runs.append(event.run)
+    return found
+
+
+def _with_path(event: replay.AnyEvent, path: str) -> replay.AnyEvent:
+    """An event of a child with its calls and questions named as its root names them."""
+    if isinstance(event, ReplySaved):
+        calls = tuple(replace(call, id=f"{path}{call.id}") for call in event.reply.calls)
+        return replace(event, reply=replace(event.reply, calls=calls))
+    names = ("call", "id") if isinstance(event, QuestionAsked | QuestionAnswered) else ("call",)
+    given = {name: getattr(event, name, None) for name in names}
+    return replace(event, **{name: f"{path}{said}" for name, said in given.items() if said is not None})
+
+
+def exists(machine: Machine, run: str = RUN) -> bool:
+    """Whether there is a run on a machine's disk."""
+    try:
+        return eventlog.Directory(RUNS, disk=Process(machine)).began(run) is not None
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def images(machine: Machine, seed: int) -> list[Image]:
+    """What a power cut may leave of a machine's disk now: at most `IMAGES` of what may be, no two alike."""
+    last = len(machine.trace)
+    return [cut.image for cut in cuts(machine.trace, "posix", start=machine.image, first=last, limit=IMAGES, seed=seed)]

@@ -1,0 +1,295 @@
+"""The user's agent with crash points before, inside and after each ask, call and lookup, and with service faults.
+
+The user's objects are not changed: tools are wrapped by `Tool.around`, the model by another object with `bound` and
+`ask`. A sync body runs in the loop, so that everything has one order; with the fault `thread` it runs in a thread and
+acts after its timeout. A body's own `finally` still runs when its process dies inside it; only a real kill skips it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import runner
+from runner.testing._around import AskedThrough
+from runner.testing._environment import Attempt, LateEffect, SimulatedEnvironment
+from runner.testing._history import paths
+from runner.testing._points import CrashPoints
+from runner.testing._service_faults import ServiceFault
+from runner.testing._virtual import Threads, waited
+
+Without = Literal["keys", "lookups"]
+Reword = Callable[[runner.Reply], runner.Reply]
+Step = Callable[[Callable[[], Any]], Any]
+
+_COME_AGAIN: Final = 1.0
+_OVERDUE: Final = 1.5
+
+
+class Body(NamedTuple):
+    """What a tool does in one attempt; `beside` takes its steps where other calls may run beside it."""
+
+    run: Callable[[], object]
+    beside: Step | None
+
+    async def act(
+        self,
+        environment: SimulatedEnvironment,
+        call: str,
+        passed: Callable[[], None] = lambda: None,
+        *,
+        hangs: bool = False,
+    ) -> object:
+        """Do it, noting what happens as this call's."""
+        whole = functools.partial(stepped, self.run, passed, hangs=hangs, taken=self.beside or _take)
+        return await environment.act(call, whole, alone=self.beside is None)
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """Instruments an agent for one simulated process; made in that process's own loop."""
+
+    environment: SimulatedEnvironment
+    points: CrashPoints
+    threads: Threads
+    fault: ServiceFault | None = None
+    without: Collection[Without] = ()
+    reword: Reword | None = None
+
+    def agent(self) -> runner.Agent[Any, Any, Any]:
+        """The user's agent, made anew and instrumented."""
+        agent = self.environment.inputs.agent(self.environment.outside)
+        self.environment.compare(agent)
+        return self._around(agent)
+
+    def _around(self, agent: runner.Agent[Any, Any, Any]) -> runner.Agent[Any, Any, Any]:
+        """An agent with points in its model, its tools, and the agents among these."""
+        model = AskedThrough(agent.model, functools.partial(self.ask, agent.model))
+        more = {"instrument": self.tool} if agent.framework else {}  # for the tools that a program comes up with
+        return agent.replace(model=model, tools=[self.tool(tool) for tool in agent.tools], **more)
+
+    def name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
+        """What a call or a turn is called in the whole family: a child's by the path to it."""
+        if run not in self.environment.paths:
+            self.environment.paths = paths(self.environment.machine)
+        return f"{self.environment.paths.get(run, '')}{id}"
+
+    def tool(self, tool: runner.Tool) -> runner.Tool:
+        """One tool, without its key or lookup if they are taken away."""
+        if (inner := getattr(tool, "agent", None)) is not None:
+            child: Any = tool.around(lambda body: body)
+            child.agent = self._around(inner)
+            return child  # type: ignore[no-any-return] # a copy of the tool
+        in_thread = not tool.is_async and tool.effect != "reads"
+        fault = self.fault
+        if fault is not None and fault.behaviors == ("thread",) and fault.tool == tool.name:
+            instrumented = tool.around(lambda body: functools.partial(self.in_its_thread, tool, body))
+        else:
+            instrumented = tool.around(lambda body: _async(self.body, tool, body, in_thread))
+        if "keys" in self.without and tool.effect == "keyed":
+            instrumented.effect, instrumented.key_ttl = "non_idempotent", None
+        find = None if "lookups" in self.without else tool.find
+        instrumented.find = None if find is None else _async(self.look, find)
+        return instrumented
+
+    async def body(
+        self,
+        tool: runner.Tool,
+        body: Callable[..., object],
+        in_thread: bool,  # noqa: FBT001 (bound by position, so that no argument of the user's can have its name)
+        /,
+        **given: object,
+    ) -> object:
+        """A tool's body: a point before, at every moment it waits, and after."""
+        call = runner.current_call()
+        name = self.name(call.run, call.id)
+        what = f"tool {tool.name} {name}"
+        self.points.at(f"{what}, before")
+        inside = functools.partial(self.points.at, f"{what}, inside")
+        if tool.effect == "reads":
+            value = await stepped(functools.partial(body, **given), inside)
+        else:
+            self._note(tool, call, in_thread=in_thread)
+            beside = functools.partial(self.environment.step, self.name(call.run, call.id)) if tool.parallel else None
+            value = await self._acts(call, Body(functools.partial(body, **given), beside), inside, what)
+        self.points.at(f"{what}, after")
+        return value
+
+    def _note(self, tool: runner.Tool, call: runner.Call, *, in_thread: bool) -> None:
+        asks = tool.find is not None and "lookups" not in self.without
+        effect = "non_idempotent" if "keys" in self.without and tool.effect == "keyed" else tool.effect
+        lands = tool.visible_within
+        self.environment.attempts.append(
+            Attempt(self.name(call.run, call.id), tool.name, call.n, effect, asks, lands, in_thread)
+        )
+
+    async def _acts(self, call: runner.Call, body: Body, inside: Callable[[], None], what: str) -> object:
+        behavior = self._behavior(call)
+        if behavior == "late":
+            return await self._sends(call, body, what)
+        if behavior == "refuses":
+            raise runner.ToolFailed("connection refused", retry_after=_COME_AGAIN)
+        if behavior == "no":
+            raise runner.ToolFailed("the service says no")
+        if behavior == "hang":
+            return await body.act(self.environment, self.name(call.run, call.id), inside, hangs=True)
+        if behavior == "nothing":
+            raise runner.OutcomeUnknown("the connection broke before a reply came")
+        value = await body.act(self.environment, self.name(call.run, call.id), inside)
+        if behavior == "acts":
+            self.points.at(f"{what}, replying")
+            raise runner.OutcomeUnknown("the reply was lost")
+        return value
+
+    def _behavior(self, call: runner.Call) -> str:
+        """How the service treats this attempt; attempts of earlier processes count."""
+        fault = self.fault
+        if fault is None or self.name(call.run, call.id) != fault.call or call.n > len(fault.behaviors):
+            return ""
+        return fault.behaviors[call.n - 1]
+
+    async def _sends(self, call: runner.Call, body: Body, what: str) -> object:
+        """Send the request and get no answer, until the timeout or the end of this process."""
+        assert self.fault is not None
+        context = contextvars.copy_context()
+        context.run(waited.set, True)  # noqa: FBT003 (a context variable's value)
+        name = self.name(call.run, call.id)
+        late = LateEffect(lambda: _within(context, body.act(self.environment, name)), self.fault.lands)
+        self.environment.late.append(late)
+        try:
+            self.points.at(f"{what}, on its way")
+            return await asyncio.get_running_loop().create_future()  # nobody ever answers
+        finally:
+            late.due = self.environment.time.now + late.within
+            if not self.points.dead and late.within:
+                schedule(late)
+            elif not self.points.dead:  # before anything else can be asked
+                late.landed = True
+                await _landed(late)
+
+    def in_its_thread(self, tool: runner.Tool, body: Callable[..., object], /, **given: object) -> object:
+        """A sync body that acts after its timeout, in the thread that the runner gave it."""
+        call = runner.current_call()
+        name = self.name(call.run, call.id)
+        what = f"tool {tool.name} {name}"
+        self.points.at(f"{what}, before")
+        self._note(tool, call, in_thread=True)
+        assert self.fault is not None
+        is_late = (name, call.n) == (self.fault.call, 1)
+        with self.threads.acting(tool.timeout * _OVERDUE if is_late else 0.0):
+            self.points.alive()
+            value = self.environment.values[name] = body(**given)
+            self.environment.acted[name] += (
+                1  # only the loop's thread may count effects: the environment was made there
+            )
+            self.points.at(f"{what}, after")
+        return value
+
+    async def look(self, find: Callable[[runner.Call], object], call: runner.Call, /) -> object:
+        """A lookup: a point before, at every moment it waits, and after. It raises while it is down."""
+        name = self.name(call.run, call.id)
+        what = f"lookup {call.tool} {name}"
+        self.points.at(f"{what}, before")
+        if self.fault is not None and self.fault.call == name:
+            self.environment.looked += 1
+            if self.environment.looked <= self.fault.down:
+                raise ConnectionError("the lookup is down")
+        found = await stepped(lambda: find(call), functools.partial(self.points.at, f"{what}, inside"))
+        self.points.at(f"{what}, after")
+        return found
+
+    async def ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
+        """The model's reply, between two points; the same reply, asked for again, may be worded differently."""
+        environment, at = self.environment, self.points.at
+        turn = self.name(request.run, request.turn)
+        what = f"model {request.purpose} {turn}"
+        if request.purpose == "turn" and request.turn <= environment.saved.get(turn.removesuffix(f"{request.turn}"), 0):
+            environment.problems.append(f"turn {turn} was asked for again, and its reply was on the disk")
+        at(f"{what}, before")
+        reply = await stepped(lambda: model.ask(request), functools.partial(at, f"{what}, inside"))
+        assert isinstance(reply, runner.Reply)
+        environment.replies[request.purpose, turn] += 1
+        if environment.replies[request.purpose, turn] > 1 and self.reword is not None:
+            reply = self.reword(reply)
+        at(f"{what}, after")
+        return reply
+
+
+def schedule(late: LateEffect) -> None:
+    """Have a late effect happen in the running loop when it is due."""
+    loop = asyncio.get_running_loop()
+
+    def land() -> None:
+        if not late.landed:
+            late.landed = True
+            landing.append(loop.create_task(_landed(late)))
+
+    landing: list[asyncio.Task[None]] = []  # a loop holds no strong reference to a task
+    loop.call_at(max(loop.time(), late.due or 0.0), land)
+
+
+async def _landed(late: LateEffect) -> None:
+    try:
+        await late.act()
+    except Exception as error:  # noqa: BLE001 (the client is gone, so nobody reads the service's error)
+        late.error = error
+
+
+async def _within(context: contextvars.Context, body: Coroutine[Any, Any, object]) -> object:
+    """A coroutine in the context of the call that it belongs to."""
+    return await asyncio.get_running_loop().create_task(body, context=context)
+
+
+def _async(function: Callable[..., Awaitable[object]], *bound: object) -> Callable[..., Awaitable[object]]:
+    """A coroutine function, which a partial of one is not everywhere."""
+
+    async def instrumented(*arguments: object, **given: object) -> object:
+        return await function(*bound, *arguments, **given)
+
+    return instrumented
+
+
+def _take(step: Callable[[], Any]) -> Any:
+    return step()
+
+
+async def stepped(
+    body: Callable[[], object], passed: Callable[[], None], *, hangs: bool = False, taken: Step = _take
+) -> object:
+    """What `body` comes to, awaited if need be; `passed` is called at every moment that it waits.
+
+    With `hangs` its first wait never ends, so it gets the `CancelledError` of its timeout there. `taken` takes each of
+    its steps.
+    """
+    value = taken(body)
+    if inspect.iscoroutine(value):
+        never = asyncio.get_running_loop().create_future() if hangs else None
+        return await _steps(value, passed, never, taken)
+    return await value if inspect.isawaitable(value) else value
+
+
+@types.coroutine
+def _steps(
+    body: Coroutine[Any, Any, object], passed: Callable[[], None], never: asyncio.Future[None] | None, taken: Step
+) -> Generator[Any, Any, object]:
+    step: Callable[[], Any] = functools.partial(body.send, None)
+    while True:
+        try:
+            waits_for = taken(step)
+        except StopIteration as end:
+            return end.value
+        if never is not None:
+            waits_for, never = never, None
+            waits_for._asyncio_future_blocking = True  # noqa: SLF001 (how a future says to its task that it is awaited)
+        try:
+            passed()
+            got = yield waits_for
+            step = functools.partial(body.send, got)
+        except BaseException as error:  # noqa: BLE001 (the waiting body gets every error)
+            step = functools.partial(body.throw, error)

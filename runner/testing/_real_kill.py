@@ -1,0 +1,249 @@
+"""Real kills by SIGKILL, with real flushes and threads: at a sample of a run's points, or at random moments.
+
+Real processes repeat only roughly, because threads take their own time: a scenario whose process ended before its point
+came is not counted, and a random moment can't be repeated at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+import runner
+from runner.testing._environment import Inputs
+from runner.testing._errors import NothingToCount, NotRepeatable
+from runner.testing._killed_run import KilledRun
+from runner.testing._report import Row, SweepReport, count_scenarios
+from runner.testing._verdict import Scenario
+
+W = TypeVar("W")
+MODE: Final = "kill"
+LATER: Final = 0.8
+"""Seconds after its first save within which a process is killed at random: one can get past the longest tool."""
+_PATIENCE: Final = 120.0
+_FAILURES: Final = 3
+"""Processes that may end in a row without being killed and without finishing the run."""
+
+
+def kill_sweep(
+    *,
+    environment: Callable[[Path], W],
+    agent: Callable[[W], runner.Agent[Any, Any, Any]],
+    task: str,
+    effects: Callable[[W], Mapping[str, int]],
+    inputs: object = None,
+    points: int = 40,
+    seed: int = 0,
+    only: str = "",
+    after_death: Callable[[W], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SweepReport:
+    """Kill a real process at a sample of the points of a run, resume it in another, and count its effects.
+
+    It forks this process, so call it where no other thread holds a lock. Real syncs take their time; `TMPDIR` chooses
+    the disk. Each point has two scenarios: a death there and an undisturbed resume, and the same with a second death
+    somewhere in the resume.
+
+    Args:
+        environment: Makes or opens the outside systems in a folder. It is called in every process, so all their data
+            must be in that folder. The run, `killed`, is kept in `runs` beside it.
+        agent: As for `sweep`.
+        task: As for `sweep`.
+        effects: As for `sweep`.
+        inputs: As for `sweep`.
+        points: At how many points of the undisturbed run a process is killed, evenly spread; at all if there are fewer.
+        seed: Draws the points of the second deaths.
+        only: The id of one scenario, as a failure names it.
+        after_death: Called with the environment after every death and at the end, to do what else a crash would do.
+        progress: Called with the number of points done and the number of all points.
+
+    Returns:
+        A report with one row, of mode `kill`.
+
+    Raises:
+        NotRepeatable: The run does not finish even if nothing kills it.
+        NothingToCount: It called no tool that acts, or had no effect.
+    """
+    made = Inputs(environment, agent, task, effects, inputs)
+    names, wanted = _undisturbed(made, after_death)
+    said, _, then = only.partition(":")[2].partition("/")
+    chosen = [int(said)] if said else _spread(len(names), points)
+    scenarios: list[Scenario] = []
+    for done, first in enumerate(chosen, start=1):
+        with _scratch() as folder:
+            once, twice = (KilledRun(made, folder / name, after_death) for name in ("once", "more"))
+            scenarios += _around(once, twice, first, then or None, wanted, seed)
+        if progress is not None:
+            progress(done, len(chosen))
+    asked_for = tuple(each for each in scenarios if only in ("", each.id))
+    return SweepReport(points=tuple(names), rows=(count_scenarios(MODE, "", asked_for),), scenarios=asked_for)
+
+
+def _undisturbed(inputs: Inputs, after_death: Callable[[Any], None] | None) -> tuple[list[str], dict[str, int]]:
+    """The points and the effects of a run that nothing kills.
+
+    Paths of one length make logs of one length: where a log grows by a block is a point too.
+    """
+    with _scratch() as folder:
+        run = KilledRun(inputs, folder / "none", after_death)
+        if run.run() != "finished":
+            raise NotRepeatable("", "", run.output())
+        (names,) = run.notes.read("points")
+        wanted = inputs.counts(run.outside())
+        if not wanted:
+            raise NothingToCount(acted=bool(run.notes.read("began")))
+        run.clean_up()
+        return names, wanted
+
+
+def _spread(of: int, points: int) -> list[int]:
+    """That many numbers below `of`, evenly spread, the first and the last among them."""
+    if points >= of or points < 2:  # noqa: PLR2004 (a first and a last)
+        return list(range(of))
+    return sorted({round(n * (of - 1) / (points - 1)) for n in range(points)})
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="refold-killed-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
+
+
+def _around(
+    once: KilledRun, twice: KilledRun, first: int, second: str | None, wanted: Mapping[str, int], seed: int
+) -> Iterator[Scenario]:
+    """A death at one point, and the same with a second one, drawn from the points of the resume unless it is given."""
+    if once.run(first) != "killed":
+        once.clean_up()
+        return
+    yield once.judge(f"{MODE}:{first}", MODE, once.run(), wanted, deaths=1)
+    once.clean_up()
+    resumed = once.notes.read("points")
+    if not resumed:
+        return
+    then = int(second or random.Random(f"{seed}/{first}").randrange(len(resumed[0])))  # noqa: S311 (a sample, no secret)
+    if twice.run(first) == "killed" and twice.run(then) == "killed":
+        yield twice.judge(f"{MODE}:{first}/{then}", MODE, twice.run(), wanted, deaths=2)
+    twice.clean_up()
+
+
+def random_kills(  # noqa: PLR0913 (as for `sweep`)
+    *,
+    environment: Callable[[Path], W],
+    agent: Callable[[W], runner.Agent[Any, Any, Any]],
+    task: str,
+    effects: Callable[[W], Mapping[str, int]],
+    inputs: object = None,
+    seconds: float = 60.0,
+    seed: int | None = None,
+    after_death: Callable[[W], None] | None = None,
+    check: Callable[[W], Iterable[str]] | None = None,
+    progress: Callable[[float], None] | None = None,
+    failed: Callable[[str], None] | None = None,
+) -> Row:
+    """Kill the processes of one run after another at random moments, until the time is over and the last run finished.
+
+    Each kill hits a process that has saved something, a random while later.
+
+    Args:
+        environment: As for `kill_sweep`.
+        agent: As for `sweep`; its limit of resumes must be high.
+        task: As for `sweep`.
+        effects: As for `sweep`.
+        inputs: As for `sweep`.
+        seconds: How long to go on.
+        seed: Draws the moments; None for others each time.
+        after_death: As for `kill_sweep`. If it is given, a half of the kills call it: each second of those kills
+            nothing else, as if only the outside system had crashed.
+        check: Says what else is wrong after a run, given the environment.
+        progress: Called with the seconds that have passed.
+        failed: Called with a sentence for each run that went wrong; its folder is kept and named.
+
+    Returns:
+        A row, of mode `random`; its `scenarios` are the kills.
+    """
+    made = Inputs(environment, agent, task, effects, inputs)
+    _, wanted = _undisturbed(made, after_death)
+    began, row = time.monotonic(), Row(mode="random")
+    chance = random.Random(seed)  # noqa: S311 (moments, no secrets)
+    while (passed := time.monotonic() - began) < seconds:
+        folder = Path(tempfile.mkdtemp(prefix="refold-random-")).resolve()
+        run = KilledRun(made, folder, after_death)
+        kills = _Kills(run, chance, began + seconds, lambda: progress and progress(time.monotonic() - began))
+        how = kills.finish()
+        one = run.judge("random", "random", how, wanted, deaths=kills.count)
+        why = [*one.why, *(check(run.outside()) if check is not None and not one.unfinished else ())]
+        run.clean_up()
+        row = _added(row, count_scenarios("random", "", [msgspec.structs.replace(one, why=tuple(why))]), kills.count)
+        if not why:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif failed is not None:
+            failed(f"a run of {task} went wrong under random SIGKILLs: {why[0]}; it is kept in {folder}")
+    if progress is not None:
+        progress(passed)
+    return row
+
+
+def _added(row: Row, more: Row, kills: int) -> Row:
+    """The sum of two rows, of which the second is of one run with so many kills."""
+    more = msgspec.structs.replace(more, scenarios=kills)
+    counts = {name: getattr(row, name) + getattr(more, name) for name in Row.__struct_fields__[2:]}
+    return Row(mode=row.mode, **counts)
+
+
+class _Kills:
+    """The kills of one run. `count` is how many there were."""
+
+    def __init__(self, run: KilledRun, chance: random.Random, until: float, progress: Callable[[], object]) -> None:
+        self._run, self._chance, self._until, self._progress = run, chance, until, progress
+        self.count = 0
+
+    def finish(self) -> str:
+        """Process after process, until one finishes the run; how the last one ended."""
+        failures, how = 0, ""
+        while failures < _FAILURES and how != "finished":
+            self._progress()
+            process = self._run.begin()
+            try:
+                while time.monotonic() < self._until and self._is_due(process) and not self._kill(process):
+                    pass
+                how = self._run.ended(process)
+            finally:
+                process.kill()
+                process.join()
+            failures = failures + 1 if how == "failed" else 0
+        return how
+
+    def _is_due(self, process: BaseProcess) -> bool:
+        """Wait until the log grows and a random while more; False if the process ended before."""
+        before, deadline = self._written(), time.monotonic() + _PATIENCE
+        while self._written() == before:
+            if not process.is_alive() or time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+        process.join(self._chance.random() * LATER)
+        return process.is_alive()
+
+    def _written(self) -> int:
+        """A number that changes whenever the run's log is written to."""
+        return sum(log.stat().st_mtime_ns for log in self._run.folder.glob("runs/*/seg-*.jsonl"))
+
+    def _kill(self, process: BaseProcess) -> bool:
+        """One kill; whether the run's process was hit."""
+        outside = self._run.after_death is not None and self._chance.random() < 0.5  # noqa: PLR2004 (a half)
+        alone = outside and self._chance.random() < 0.5  # noqa: PLR2004 (a half)
+        self.count += 1
+        if outside:
+            self._run.clean_up()
+        if not alone:
+            process.kill()
+        return not alone

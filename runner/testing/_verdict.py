@@ -1,0 +1,285 @@
+"""The verdict on one scenario: its effects compared with an undisturbed run's, and the log compared with both.
+
+A wrong answer of a person may cost the effect that it was about, and nothing else. An effect that could not happen
+because of it, and is recorded as failed, is not counted as lost: the log and the model say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+import eventlog
+import replay
+from eventlog.simdisk import Machine, Process
+from replay.events import (
+    AttemptEnded,
+    AttemptMarked,
+    CallsMade,
+    LookupAnswered,
+    LookupAsked,
+    MessageReceived,
+    ModelAsked,
+    QuestionAnswered,
+    QuestionAsked,
+    ReplySaved,
+    RequestRefused,
+    ResultRecorded,
+    RunStopped,
+)
+from runner.testing._environment import RUNS, Attempt
+from runner.testing._history import events, lines, paths
+from runner.testing._person import MISTAKEN
+from runner.testing._scenario_run import ScenarioRun
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario and its verdict.
+
+    Attributes:
+        id: Repeats it: `sweep(only=id)`.
+        mode: Its mode.
+        first: The name of its first point.
+        second: The name of its second point, or empty.
+        duplicates: Effects that happened more often than in the undisturbed run.
+        lost: Effects that did not happen.
+        paid_twice: Replies that the model gave twice.
+        questions: Ids of the questions that a person was asked because a call was in doubt.
+        unfinished: Whether the run did not finish.
+        in_doubt: Calls that had begun and had no result on the disk at a death.
+        wrong_answers: How many of the person's answers were wrong.
+        why: What is wrong; empty when nothing is.
+    """
+
+    id: str
+    mode: str
+    first: str
+    second: str = ""
+    duplicates: int = 0
+    lost: int = 0
+    paid_twice: int = 0
+    questions: tuple[str, ...] = ()
+    unfinished: bool = False
+    in_doubt: tuple[str, ...] = ()
+    wrong_answers: int = 0
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The undisturbed run: its points, its attempts that can act, the counts of effects.
+
+    `acting` are the calls that did act, `approved` those that a person approved, `decided` what was said to what they
+    were shown; `weights` counts a call's effects.
+    """
+
+    points: tuple[str, ...]
+    attempts: tuple[Attempt, ...]
+    acting: frozenset[str]
+    approved: frozenset[str]
+    decided: dict[tuple[str, str], str]
+    effects: dict[str, int]
+    weights: dict[str, int]
+
+
+def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: str, second: str = "") -> Scenario:  # noqa: A002 (the field's name)
+    """Compare a scenario with the undisturbed run."""
+    environment = run.environment
+    finished = run.how == "finished"
+    more, duplicates, lost = differences(environment.effects(), baseline.effects, finished=finished)
+    verdict = _verified(environment.machine) if finished else None
+    history = events(environment.machine) if verdict is not None and verdict.ok else []
+    if environment.refused:
+        lost = 0  # the model may go another way after a refusal
+    if environment.wrong_answers:
+        lost = max(0, lost - _known_to_have_failed(run, baseline, history))
+    why = list(environment.problems)
+    stopped = run.event is ScenarioRun.say and run.how.startswith("StoppedByPerson")
+    if not (finished or stopped):
+        why.append(run.how)
+    if duplicates + lost > sum(baseline.weights.get(call, 1) for call in environment.wrong_answers.values()):
+        why += _causes(run, baseline, history) if duplicates else ()
+        said = ", ".join(f"{name} {number:+d}" for name, number in more.items() if number)
+        why.append(f"effects differ from those of an undisturbed run: {said}")
+    why += [f"{call} ran, and its approval was refused" for call in environment.refused if environment.acted[call]]
+    why += _unheard(run)
+    if verdict is not None:
+        why += _of_the_log(run, baseline, history) if verdict.ok else [f"the log does not verify: {verdict.findings}"]
+    return Scenario(
+        id=id,
+        mode=mode,
+        first=first,
+        second=second,
+        duplicates=duplicates,
+        lost=lost,
+        paid_twice=environment.paid_twice,
+        questions=tuple(environment.asked),
+        unfinished=not (finished or stopped),
+        in_doubt=tuple(dict.fromkeys(call for death in run.deaths for call in death.in_doubt)),
+        wrong_answers=len(environment.wrong_answers),
+        why=tuple(why),
+    )
+
+
+def _unheard(run: ScenarioRun) -> Iterator[str]:
+    """Whether the run went on although somebody had parked or stopped it: one line may have been under way."""
+    history = lines(run.environment.machine) if run.said else []
+    taken = [event.request for line in history for event in line if isinstance(event, RunStopped) and event.request]
+    if len(set(taken)) < len(taken):
+        yield f"a request was taken twice: {', '.join(taken)}"
+    for seq in run.said:
+        begun = 0
+        for line in history[seq + 1 :]:
+            if any(
+                isinstance(e, RequestRefused) or getattr(e, "request", None)
+                for e in line
+                if not isinstance(e, MessageReceived)
+            ):
+                break
+            begun += any(isinstance(event, ModelAsked | AttemptMarked | LookupAsked) for event in line)
+        if begun > 1:
+            yield f"the run went on after somebody had said {run.mail}, after line {seq}"
+
+
+def differences(
+    had: Mapping[str, int], wanted: Mapping[str, int], *, finished: bool
+) -> tuple[dict[str, int], int, int]:
+    """By how much each effect differs from what is wanted, how many are too many, and how many a finished run lost."""
+    names = sorted({*had, *wanted} if finished else had)
+    more = {name: had.get(name, 0) - wanted.get(name, 0) for name in names}
+    lost = sum(max(0, -number) for number in more.values()) if finished else 0
+    return more, sum(max(0, number) for number in more.values()), lost
+
+
+def _verified(machine: Machine) -> eventlog.Verdict:
+    """What a verification of the run's log says, or of the first of its children's that is not good."""
+    found = [eventlog.Directory(RUNS, disk=Process(machine)).verify(run) for run in paths(machine)]
+    return next((verdict for verdict in found if not verdict.ok), found[0])
+
+
+def of_the_state(state: replay.State, again: int, deaths: int, at_once: int = 1) -> Iterator[str]:
+    """What is wrong in the state of a finished run whose models, `at_once` of them, gave `again` replies twice."""
+    if state.in_doubt:
+        yield f"left in doubt: {', '.join(state.in_doubt)}"
+    if again > min(deaths * at_once, lost := state.spent.lost_asks):
+        yield f"{again} replies were paid twice, in {deaths} deaths; the log has {lost} lost asks"
+
+
+def _of_the_log(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+    """What is wrong in the log of a finished run."""
+    environment = run.environment
+    had, calls = Counter[str](), list[str]()
+    approved = frozenset(approvals(history))
+    for event in history:
+        match event:
+            case ReplySaved():
+                calls += [call.id for call in event.reply.calls]
+            case CallsMade():
+                calls += [call.id for call in event.calls]
+            case AttemptMarked() if event.n == 1 and event.call in baseline.approved - approved:
+                yield f"{event.call} ran without the approval that it had in the undisturbed run"
+            case ResultRecorded():
+                had[event.call] += 1
+                yield from _false_records(run, baseline, event)
+            case QuestionAnswered() if event.id in environment.wrong_answers and event.who != MISTAKEN:
+                yield f"the log says that {event.who} answered {event.id}"
+    if had != Counter(calls):
+        yield f"not every call has exactly one result: {dict(Counter(calls) - had)} {dict(had - Counter(calls))}"
+    yield from of_people(run, baseline, history)
+    yield from of_the_state(run.state, environment.paid_twice, len(run.deaths), max(1, len(environment.paths) - 1))
+    used = [event.reply.usage for event in history if isinstance(event, ReplySaved)]
+    spent = [run.state.spent.input_tokens, run.state.spent.output_tokens]
+    if spent != [sum(u.input_tokens for u in used), sum(u.output_tokens for u in used)]:
+        yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {used}"
+    left = [path.name for path in (environment.folder / "workspace").rglob(".refold-tmp-*")]
+    if left:
+        yield f"left in the workspace: {', '.join(left)}"
+
+
+def of_people(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+    """What was said to a finished run, and what it made of that."""
+    environment = run.environment
+    for (call, shown), answer in decisions(history).items():
+        if answer.startswith(("refuse", "respond")) and environment.acted[call]:
+            yield f"{call} ran, and the answer was: {answer}"
+        wanted = baseline.decided.get((call, shown), answer)
+        if answer != wanted and call not in environment.refused:
+            yield f"{call} was decided as {wanted} in the undisturbed run, and here as {answer}"
+    sent = [event.id for event in history if isinstance(event, MessageReceived)]
+    taken = [one for event in history if isinstance(event, ModelAsked) for one in event.messages]
+    if len(sent) != environment.sent or taken != sent:
+        yield f"{int(environment.sent)} messages were sent, {len(sent)} came, and the model was given {len(taken)}"
+
+
+def decisions(history: Sequence[replay.AnyEvent]) -> dict[tuple[str, str], str]:
+    """What was said to each call that needed an approval, with the digest of what was shown."""
+    asked = {event.id: event for event in history if isinstance(event, QuestionAsked) and event.kind == "approve"}
+    return {
+        (asked[event.id].call, event.digest): f"{event.answer} {event.arguments or event.text}".strip()
+        for event in history
+        if isinstance(event, QuestionAnswered) and event.id in asked
+    }
+
+
+def approvals(history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+    """The calls that a person approved, in the order of the answers."""
+    for event in history:
+        if isinstance(event, QuestionAnswered) and event.answer in ("approve", "edit"):
+            yield event.id.partition("-")[0]
+
+
+def _causes(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+    """For each call that acted again: what the runner believed when it tried again."""
+    declared = {attempt.call: attempt for attempt in baseline.attempts}
+    for call, times in run.environment.acted.items():
+        if times > 1 and call in declared:
+            tool, effect = declared[call].tool, declared[call].effect
+            yield f"{call} {tool} ran again: {_rung(call, effect, history)}"
+
+
+def _rung(call: str, effect: str, history: Sequence[replay.AnyEvent]) -> str:
+    """Why the last attempt of a call was made, in words."""
+    reason = {
+        "keyed": "the service took its key twice",
+        "idempotent": "it is declared idempotent, and it is not",
+    }.get(effect, "it is declared to do nothing that a repeat would do twice")
+    why = reason
+    for event in history:
+        match event:
+            case LookupAnswered() if event.call == call:
+                why = "its lookup said that it was missing" if event.said == "missing" else reason
+            case QuestionAnswered() if event.id.startswith(f"{call}-settle"):
+                why = f"{event.who} answered {event.answer}"
+            case AttemptEnded() if event.call == call and event.did == "nothing":
+                why = "its attempt said that it did nothing"
+            case AttemptMarked() if event.call == call and event.n > 1:
+                return why
+    return why
+
+
+def _known_to_have_failed(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> int:
+    """How many effects did not happen and are recorded as failed, because of a wrong answer about another one.
+
+    For example: a person says that an issue was filed, and then the comment on it fails. The record is true.
+    """
+    return sum(
+        isinstance(event, ResultRecorded)
+        and event.how == "failed"
+        and event.call in baseline.acting
+        and event.call not in run.environment.wrong_answers.values()
+        and not run.environment.acted[event.call]
+        for event in history
+    )
+
+
+def _false_records(run: ScenarioRun, baseline: Baseline, result: ResultRecorded) -> Iterator[str]:
+    acted, call = run.environment.acted[result.call], result.call
+    if call not in baseline.acting or call in run.environment.wrong_answers.values():
+        return
+    if result.how in ("ran", "found", "stated") and not acted:
+        yield f"{call} is recorded as {result.how}, and it never happened"
+    if result.how in ("failed", "invalid", "refused") and acted:
+        yield f"{call} is recorded as {result.how}, and it happened"

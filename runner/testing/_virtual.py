@@ -1,0 +1,208 @@
+"""Virtual time: an event loop that jumps to its next timer as soon as there is nothing else to do.
+
+Sleeps, timeouts and waits pass at once and in order, so a sweep repeats exactly. The loop really waits for threads;
+work for a thread pool runs at once, in the loop's own thread. What was sent before its client gave up has waited
+already: in a context with `waited` set, sleeps take no time. A tool's thread that acts late waits for its virtual time,
+or for the end of the process.
+
+Processes that live at once have a thread and a loop each, and one of them runs at a time: the one whose next timer is
+the earliest, until it waits for a later one. So they have one order, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import math
+import selectors
+import threading
+from asyncio import futures
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import runner
+from eventlog.simdisk import Killed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_PATIENCE: Final = 20.0
+_SLEEP_ENDS: Final = futures._set_result_unless_cancelled  # type: ignore[attr-defined]  # noqa: SLF001 (by this callback a sleep is known from a timeout)
+waited: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("refold_waited", default=False)
+
+
+class Stuck(RuntimeError):
+    """A simulated process waits for something that never comes."""
+
+
+class VirtualTime:
+    """The seconds that have passed, in all processes of one scenario; of those that live at once one runs at a time.
+
+    `lingers` is how many real seconds threads get before each jump.
+    """
+
+    def __init__(self) -> None:
+        """Start at noon, with one process."""
+        self.now = 0.0
+        self.lingers = 0.0
+        self._turn = threading.Condition()
+        self._waiting: dict[threading.Thread, float] = {}
+        self._running = threading.current_thread()
+
+    def wait(self, until: float) -> None:
+        """Have others live until a time; at infinity, until `wake` or for as long as there are any."""
+        me = threading.current_thread()
+        with self._turn:
+            self._waiting[me] = until
+            self._pass_on()
+            self._turn.wait_for(lambda: self._running is me)
+
+    def wake(self, process: threading.Thread, at: float) -> None:
+        """Have a process that waits go on at another time."""
+        self._waiting[process] = at
+
+    def beside(self, body: Callable[[], None]) -> threading.Thread:
+        """Begin a process in a thread of its own, at its turn."""
+
+        def live() -> None:
+            with self._turn:
+                self._turn.wait_for(lambda: self._running is thread)
+            try:
+                body()
+            finally:
+                with self._turn:
+                    self._pass_on()
+
+        thread = threading.Thread(target=live, name="refold-beside", daemon=True)
+        self._waiting[thread] = self.now
+        thread.start()
+        return thread
+
+    def _pass_on(self) -> None:
+        """Have the process run whose time comes first."""
+        self._running = min(self._waiting, key=lambda process: self._waiting[process])
+        until = self._waiting.pop(self._running)
+        self.now = max(self.now, until) if until < math.inf else self.now
+        self._turn.notify_all()
+
+
+class VirtualClock(runner.Clock):
+    """The clocks of a simulated machine. `sleep` is asyncio's, so it passes at once in a `VirtualLoop`."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        """Show this time."""
+        self._time = time
+
+    def wall(self) -> datetime:
+        """The time of day."""
+        return _NOON + timedelta(seconds=self._time.now)
+
+    def monotonic(self) -> float:
+        """The same in seconds."""
+        return self._time.now
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for files, and never for timers."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__()
+        self._time = time
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            return super().select(0)
+        if timeout is None:
+            found = super().select(_PATIENCE)
+            if not found:
+                raise Stuck(f"nothing happened in {_PATIENCE:g} s, and no timer is set")
+            return found
+        found = super().select(min(timeout, self._time.lingers))
+        if not found:
+            self._time.wait(self._time.now + timeout)
+        return found
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """The event loop of one simulated process."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        """Run in this time."""
+        self._seconds = time
+        super().__init__(_Selector(time))
+
+    def time(self) -> float:
+        """The virtual seconds."""
+        return self._seconds.now
+
+    def call_later(  # type: ignore[override] # typeshed ties the arguments to the callback
+        self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As asyncio has it, except for a sleep whose time has passed already."""
+        delay = 0.0 if callback is _SLEEP_ENDS and waited.get() else delay
+        return super().call_later(delay, callback, *args, context=context)
+
+    def run_in_executor(  # type: ignore[override] # it returns a finished future
+        self,
+        executor: object,  # noqa: ARG002 (asyncio's own signature)
+        func: Callable[..., Any],
+        *args: Any,
+    ) -> asyncio.Future[Any]:
+        """Run it at once, so that everything has one order."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except BaseException as error:  # noqa: BLE001 (the future carries it)
+            future.set_exception(error)
+        return future
+
+
+class Threads:
+    """The threads of the tools of one process. Made in the process's own loop."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        """Begin with none."""
+        self._time, self._loop = time, asyncio.get_running_loop()
+        self._wakeups: list[threading.Event] = []
+        self._acting: list[threading.Thread] = []
+        self._over = False
+
+    @contextlib.contextmanager
+    def acting(self, after: float) -> Iterator[None]:
+        """In a tool's thread: wait for `after` virtual seconds, then act."""
+        self._acting.append(threading.current_thread())
+        if after:
+            wakeup = threading.Event()
+            self._wakeups.append(wakeup)
+            with contextlib.suppress(RuntimeError):  # the process has ended, and `end` wakes it
+                self._loop.call_soon_threadsafe(self._loop.call_later, after, wakeup.set)
+            if self._over:
+                wakeup.set()
+            wakeup.wait(_PATIENCE)
+        yield
+
+    def end(self) -> None:
+        """Wake all threads that still wait, so that they act now; return when all have ended."""
+        self._over = True
+        for wakeup in self._wakeups:
+            wakeup.set()
+        for thread in self._acting:
+            thread.join(_PATIENCE)
+
+
+@contextlib.contextmanager
+def quiet_deaths() -> Iterator[None]:
+    """Report nothing for a thread that ends with its simulated process; report other errors as before."""
+    said = threading.excepthook
+
+    def ended(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, Killed):
+            said(args)
+
+    threading.excepthook = ended
+    try:
+        yield
+    finally:
+        threading.excepthook = said

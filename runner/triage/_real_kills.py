@@ -1,0 +1,122 @@
+"""The job under real SIGKILL: real processes, real flushes, a real workspace, and the tracker over HTTP."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import runner
+from runner import testing
+from runner.triage._job import Job
+from runner.triage._tracker_process import address
+from runner.triage._tracker_store import Comment, Issue, comments, issues
+
+TASK = "sweep"
+LARGER = ("m1-done-after-delete", "batch")
+UNLIMITED = runner.Limits(turns=1_000, dollars=10_000.0, resumes=10_000)
+
+
+class Place:
+    """The job's world in a folder, opened by whichever process works in it; its run is in `runs` beside that."""
+
+    def __init__(self, folder: Path, task: str = TASK, **options: Any) -> None:
+        """Lay it out unless it is there. `options` are those of `Job.of`."""
+        self.job = Job.of(task, folder.parent / "runs", folder, **({"approve": "off"} | options))
+        self.job.world.lay(self.job.task)
+
+    def agent(self) -> runner.Agent:
+        """The job's own agent."""
+        return self.job.agent()
+
+    def issues(self) -> list[Issue]:
+        """All issues in the tracker."""
+        return issues(self.job.world.tracker)
+
+    def comments(self) -> list[Comment]:
+        """All comments in the tracker."""
+        return comments(self.job.world.tracker)
+
+    def effects(self) -> Counter[str]:
+        """How often each thing the job is to do has been done: in the tracker, and in the workspace."""
+        done = Counter(f"issue {issue.cause}" for issue in self.issues())
+        done += Counter(f"comment on {one.issue}: {one.text}" for one in self.comments())
+        for fix in self.job.task.expected.fixes:
+            patched = (self.job.world.workspace / fix.patch.path).read_text(encoding="utf-8")
+            done[f"patch {fix.crash}"] = patched.count(fix.patch.new)
+            done[f"test {fix.crash}"] = int((self.job.world.workspace / fix.test).exists())
+        return done
+
+    def end_tracker(self) -> None:
+        """End the world's tracker by SIGKILL, if it has one: the next life has to start it before it can ask."""
+        if (tracker := address(self.job.world.path)) is not None:
+            with suppress(OSError):
+                os.kill(tracker.pid, signal.SIGKILL)
+
+    def failures(self) -> Iterator[str]:
+        """The checks that fail for the run."""
+        return (str(outcome) for outcome in self.job.check("killed") if not outcome.ok)
+
+
+def killed(
+    points: int = 30, *, seed: int = 0, only: str = "", progress: Callable[[int, int], None] | None = None
+) -> testing.SweepReport:
+    """Kill the task `sweep` at a sample of its points, once and twice, and count. See `testing.kill_sweep`.
+
+    A scenario takes a second or so; all of this lies in `TMPDIR`.
+    """
+    import httpx  # noqa: F401, PLC0415 (late, as in the tools; here, so that no life has to import it)
+
+    return testing.kill_sweep(
+        environment=Place,
+        agent=Place.agent,
+        task=TASK,
+        effects=Place.effects,
+        points=points,
+        seed=seed,
+        only=only,
+        after_death=Place.end_tracker,
+        progress=progress,
+    )
+
+
+def random_kills(
+    seconds: float = 60.0,
+    *,
+    tasks: Iterable[str] = LARGER,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    failed: Callable[[str], None] | None = None,
+) -> list[testing.Row]:
+    """Kill each task's processes, its tracker's or both for its share of `seconds`. See `testing.random_kills`.
+
+    Returns:
+        A row for each task. A run that fails one of the task's checks is a failure, too.
+    """
+    import httpx  # noqa: F401, PLC0415 (as above)
+
+    tasks, began = tuple(tasks), time.monotonic()
+    rows = []
+    for task in tasks:
+        row = testing.random_kills(
+            environment=partial(Place, task=task, limits=UNLIMITED),
+            agent=Place.agent,
+            task=task,
+            effects=Place.effects,
+            seconds=seconds / len(tasks),
+            seed=seed,
+            after_death=Place.end_tracker,
+            check=Place.failures,
+            progress=lambda _: progress(time.monotonic() - began) if progress else None,
+            failed=failed,
+        )
+        rows.append(msgspec.structs.replace(row, mode=f"random {task}"))
+    return rows

@@ -1,0 +1,251 @@
+"""The console's pages and forms. Each handler asks whether this person may, reads or acts in a thread, and shows."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hmac
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import click
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+import eventlog
+import replay
+import runner
+from runner._agent.agent import AnyAgent
+from runner._cli._render import _page, as_json, audit_text, event_text, question_text
+from runner._cli._render._page._texts import Texts
+from runner.ui import _actions, _listing, _live
+from runner.ui._guard import Allow, Guard, Identify, readers
+
+HERE = Path(__file__).parent / "pages"
+STATIC = {"ui.css": "text/css", "ui.js": "text/javascript"}
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+MOST = 1 << 20
+"""Bytes of a form."""
+
+
+def app(
+    runs: eventlog.Runs,
+    *,
+    identify: Identify | None = None,
+    allow: Allow = readers,
+    agents: Sequence[AnyAgent] = (),
+    hosts: Iterable[str] = LOCAL,
+    token: str | None = None,
+    who: str | None = None,
+) -> Starlette:
+    """The console as an ASGI application, to be served or mounted in another one.
+
+    Args:
+        runs: Where the runs are, as for `runner.start`.
+        identify: Says who sent a request, or None for somebody without a name; it may be async.
+        allow: Whether a person may do something with a run: `read`, `download`, `answer`, `park`, `resume`, `stop`,
+            `send` or `fork`. By default whoever has a name may do all of it, and anybody else may look.
+        agents: The agents whose runs a person can resume here; elsewhere the page names the command.
+        hosts: The names by which it may be reached.
+        token: What everybody must know who looks at all, as `refold ui` has it.
+        who: The name of whoever comes with the token.
+    """
+    console = _Console(eventlog.store(runs), allow, {agent.name: agent for agent in agents})
+    guard = Middleware(
+        Guard, hosts=frozenset(hosts), identify=identify, token=token, who=who if token is not None else None
+    )
+    routes = [
+        Route("/", console.runs),
+        Route("/inbox", console.inbox),
+        Route("/runs/{run}", console.run),
+        Route("/runs/{run}/events", console.events),
+        Route("/runs/{run}/state", console.state),
+        Route("/runs/{run}/fork", console.preview),
+        Route("/runs/{run}/log", console.log),
+        Route("/runs/{run}/report", console.report),
+        Route("/runs/{run}/{action}", console.act, methods=["POST"]),
+        Route("/static/{name}", _static),
+    ]
+    ours = (runner.RunError, eventlog.LogError, replay.ReplayError, _actions.NotDone)
+    errors: dict[Any, Any] = dict.fromkeys((*ours, HTTPException, ValueError, KeyError, click.UsageError), _failed)
+    return Starlette(routes=routes, middleware=[guard], exception_handlers=errors)
+
+
+class _Console:
+    """The handlers, and what they share."""
+
+    def __init__(self, store: eventlog.Store, allow: Allow, agents: dict[str, AnyAgent]) -> None:
+        self._store, self._allow, self._agents = store, allow, agents
+        self._listing = _listing.Listing(store)
+        self._resumed: set[asyncio.Task[Any]] = set()
+
+    def _may(self, request: Request, action: str, run: str) -> bool:
+        return self._allow(request.state.person, action, run)
+
+    def _checked(self, request: Request, action: str) -> str:
+        """The run of a request, which this person may do that with."""
+        run: str = request.path_params["run"]
+        if not self._may(request, action, run):
+            raise HTTPException(403, f"{request.state.person or 'Nobody'} may not {action} {run}.")
+        return run
+
+    async def _listed(self, request: Request) -> list[runner.RunInfo]:
+        return [info for info in await self._listing.all() if self._may(request, "read", info.run)]
+
+    async def runs(self, request: Request) -> Response:
+        """The list of runs."""
+        page = _listing.page(await self._listed(request), request.query_params)
+        return _shown(request, "runs.html", page=page, asked=request.query_params, word=_listing.word)
+
+    async def inbox(self, request: Request) -> Response:
+        """What all runs ask."""
+        may = functools.partial(self._may, request, "read")
+        found = await asyncio.to_thread(_listing.questions, self._store, await self._listing.all(), may)
+        answers = {state.run for state, _ in found if self._may(request, "answer", state.run)}
+        return _shown(request, "inbox.html", found=found, answers=answers)
+
+    async def run(self, request: Request) -> Response:
+        """One run: its report, and above it what happens now and what may be said to it."""
+        run = self._checked(request, "read")
+        may = {name for name in (*_actions.FORMS, "resume", "download") if self._may(request, name, run)}
+        return Response(await asyncio.to_thread(self._page, request, run, may), media_type="text/html")
+
+    def _page(self, request: Request, run: str, may: set[str]) -> str:
+        audited = runner.review.audit(run, self._store)
+        state = replay.NEW
+        for line in audited.lines:
+            for raw in line.events:
+                state = replay.step(state, replay.decode(raw, seq=line.seq), line.at, seq=line.seq)
+        state = msgspec.structs.replace(state, seq=audited.story.seq)
+        forks = [fork for fork, parent in self._store.parents().items() if parent == run]
+        facts: dict[str, Any] = {"state": state, "holder": self._store.holder(run), "forks": forks}
+        facts |= {"may": may, "answers": {run} if "answer" in may else set(), "here": state.agent in self._agents}
+        template = _templates().get_template("run.html")
+        return _page.render(audited, runner.review.SECRET_PATTERNS, template, **_facts(request), **facts)
+
+    async def events(self, request: Request) -> Response:
+        """What happens in a run from a line on."""
+        run = self._checked(request, "read")
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "-1")
+        return StreamingResponse(_live.events(run, self._store, int(after)), media_type="text/event-stream")
+
+    async def state(self, request: Request) -> Response:
+        """The state after a line."""
+        run, at = self._checked(request, "read"), int(request.query_params["at"])
+        lines = (await asyncio.to_thread(self._store.read, run)).lines
+        state = replay.load([line for line in lines if line.seq <= at])
+        text = json.dumps(msgspec.to_builtins(as_json.run(state)), indent=2, ensure_ascii=False)
+        return _shown(request, "state.html", run=run, at=at, text=text)
+
+    async def preview(self, request: Request) -> Response:
+        """What a fork from a line would not repeat."""
+        run, at = self._checked(request, "fork"), int(request.query_params["at"])
+        found = await asyncio.to_thread(_actions.guarded, self._store, run, at)
+        state = await asyncio.to_thread(runner.read_state, run, self._store)
+        return _shown(request, "fork.html", run=run, at=at, line=state.seq, guarded=found)
+
+    async def log(self, request: Request) -> Response:
+        """The log's own lines."""
+        run = self._checked(request, "download")
+        reading = await asyncio.to_thread(self._store.read, run)
+        return StreamingResponse(self._store.raw(reading), media_type="application/jsonl", headers=_as(f"{run}.jsonl"))
+
+    async def report(self, request: Request) -> Response:
+        """The report, as `refold report` makes it."""
+        run = self._checked(request, "download")
+        audited = await asyncio.to_thread(runner.review.audit, run, self._store)
+        page = await asyncio.to_thread(_page.render, audited, runner.review.SECRET_PATTERNS)
+        return Response(page, media_type="text/html", headers=_as(f"{run}.html"))
+
+    async def act(self, request: Request) -> Response:
+        """A form."""
+        action: str = request.path_params["action"]
+        run, person, form = self._checked(request, action), request.state.person, await _form(request)
+        if not hmac.compare_digest(form.get("csrf", "").encode(), request.state.csrf.encode()):
+            raise HTTPException(403, "The form is not of this console, or of another visit; nothing was changed.")
+        if person is None:
+            raise HTTPException(403, "Somebody without a name can't change anything.")
+        made = None
+        if action == "resume":
+            await self._resume(run)
+        elif action in _actions.FORMS:
+            made = await asyncio.to_thread(_actions.FORMS[action], self._store, run, person, form)
+        else:
+            raise HTTPException(404, f"A run can't be {action!r}.")
+        self._listing.stale()
+        back = "/inbox" if form.get("back") == "inbox" else f"/runs/{made or run}"
+        return RedirectResponse(f"{request.scope.get('root_path', '')}{back}", 303)
+
+    async def _resume(self, run: str) -> None:
+        """Carry a run on here, to where it rests."""
+        state = await asyncio.to_thread(runner.read_state, run, self._store)
+        agent = self._agents.get(state.agent)
+        if agent is None:
+            raise _actions.NotDone(f"No agent {state.agent} is here; resume it with: refold resume {run} --agent ...")
+
+        async def carried() -> None:
+            try:
+                await runner.resume(run, agent, runs=self._store)
+            except (runner.RunError, eventlog.LogError):
+                return  # the page shows where it stands
+
+        task = asyncio.create_task(carried())
+        self._resumed.add(task)
+        task.add_done_callback(self._resumed.discard)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form. Raises 413 for one that is too long."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST:
+            raise HTTPException(413, "The form is too long; nothing was changed.")
+    return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=100))
+
+
+@functools.cache
+def _templates() -> Any:
+    return _page.environment(HERE)
+
+
+def _facts(request: Request) -> dict[str, Any]:
+    """What every page knows."""
+    facts = {"base": request.scope.get("root_path", ""), "csrf": request.state.csrf, "person": request.state.person}
+    return facts | {"asking": question_text}
+
+
+def _shown(request: Request, name: str, status: int = 200, **more: Any) -> Response:
+    texts = Texts(runner.review.SECRET_PATTERNS, (), 0)
+    given = {**_page.looks(), **_facts(request), "texts": texts, "told": audit_text, "words": event_text, **more}
+    return Response(_templates().get_template(name).render(given), status, media_type="text/html")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What was not done, and why."""
+    status = error.status_code if isinstance(error, HTTPException) else 409
+    status = 400 if isinstance(error, ValueError | KeyError | click.UsageError) else status
+    status = 404 if isinstance(error, eventlog.NoSuchRun | eventlog.BadRunId) else status
+    why = error.detail if isinstance(error, HTTPException) else str(error)
+    more = {"why": why, "hint": getattr(error, "hint", ""), "since": getattr(error, "since", [])}
+    return _shown(request, "failed.html", status, **more, run=request.path_params.get("run"))
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        return PlainTextResponse("There is no such file.", 404)
+    return Response((HERE / name).read_text("utf-8"), media_type=STATIC[name])
+
+
+def _as(name: str) -> dict[str, str]:
+    """What has a browser keep an answer as a file."""
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

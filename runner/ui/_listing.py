@@ -1,0 +1,110 @@
+"""All runs as a page shows them: filtered by their statuses, a page at a time, and what they ask of a person."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import eventlog
+import replay
+import runner
+from replay import Question, State
+from runner._cli import options
+
+PAGE = 50
+"""Runs on a page."""
+FRESH = 1.0
+"""Seconds for which a list serves whoever asks: a hundred open pages read the statuses once."""
+
+
+class Page(NamedTuple):
+    """A page of the list: its runs, its number from 1, and how many pages and runs were found."""
+
+    runs: Sequence[runner.RunInfo]
+    number: int
+    pages: int
+    found: int
+
+
+class Listing:
+    """The runs of a place, read at most every second."""
+
+    def __init__(self, store: eventlog.Store) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+        self._found: list[runner.RunInfo] = []
+        self._at = float("-inf")
+
+    async def all(self) -> list[runner.RunInfo]:
+        """Every run, newest first."""
+        async with self._lock:
+            if time.monotonic() > self._at + FRESH:
+                self._found = await asyncio.to_thread(runner.list_runs, self._store)
+                self._at = time.monotonic()
+            return self._found
+
+    def stale(self) -> None:
+        """Have the list read again: something was just said to a run."""
+        self._at = float("-inf")
+
+
+def page(found: Sequence[runner.RunInfo], asked: Mapping[str, str]) -> Page:
+    """The page that a query asks for. Raises `ValueError` for what is no duration or number."""
+    wanted = [*_filters(asked)]
+    kept = [info for info in found if all(good(info) for good in wanted)]
+    pages = max(-(-len(kept) // PAGE), 1)
+    number = min(max(int(asked.get("page") or 1), 1), pages)
+    return Page(kept[(number - 1) * PAGE : number * PAGE], number, pages, len(kept))
+
+
+def needs(info: runner.RunInfo) -> bool:
+    """Whether a run needs a person."""
+    status = info.status
+    return status is None or bool(status.open_questions and not status.closed)
+
+
+def word(info: runner.RunInfo) -> str:
+    """Where a run stands, as it is filtered by."""
+    status = info.status
+    if status is None:
+        return "unreadable"
+    return "stopped" if status.stopped else "asks" if needs(info) else status.phase
+
+
+def _filters(asked: Mapping[str, str]) -> Iterator[Callable[[runner.RunInfo], bool]]:
+    """A test of a run for each filter that is set."""
+    status, agent, text = (asked.get(name, "").strip() for name in ("status", "agent", "text"))
+    label, newer, live = (asked.get(name, "").strip() for name in ("label", "newer", "live"))
+    if status:
+        yield lambda info: word(info) == status
+    if agent:
+        yield lambda info: info.status is not None and info.status.agent == agent
+    if text:
+        yield lambda info: text.lower() in f"{info.run} {info.status.task if info.status else ''}".lower()
+    if label:
+        name, _, value = label.partition("=")
+        yield lambda info: info.status is not None and info.status.labels.get(name) == value
+    if newer:
+        since = datetime.now(UTC) - options.age(newer)
+        yield lambda info: info.status is None or (info.status.at or since) >= since
+    if live:
+        yield lambda info: info.live == (live == "yes")
+
+
+def questions(
+    store: eventlog.Store, found: Sequence[runner.RunInfo], may: Callable[[str], bool]
+) -> list[tuple[State, Question]]:
+    """Every open question, the oldest first."""
+    asked = []
+    for info in found:
+        if info.status is None or not info.status.open_questions or info.status.closed or not may(info.run):
+            continue
+        try:
+            state = runner.read_state(info.run, store)
+        except (eventlog.LogError, replay.ReplayError):
+            continue  # the list says why it can't be read
+        asked += [(state, question) for question in state.waiting if not state.over]
+    return sorted(asked, key=lambda one: (one[1].at, one[0].run))

@@ -1,0 +1,1 @@
+"""Tests of what a user declares: tools, their arguments, agents."""

@@ -1,7 +1,0 @@
-"""What the tests of audit and report share: the command in this process, and a directory of runs."""
-
-from __future__ import annotations
-
-from tests.cli.conftest import refold, runs
-
-__all__ = ["refold", "runs"]

@@ -1,0 +1,40 @@
+"""A parent and its children are linked wherever a run is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click.testing
+
+import eventlog
+from runner._cli import main
+from tests.children.scenes import children, lead, start
+
+
+def said(*words: str) -> str:
+    """What the command says, which ends as it should."""
+    done = click.testing.CliRunner().invoke(main, list(words))
+    assert done.exit_code in (0, 3), done.output
+    return done.output
+
+
+def test_the_commands_link_a_parent_and_its_child_and_answer_by_the_path(tmp_path: Path) -> None:
+    """What is printed can be pasted; the child's page names its parent, and a list says whose child a run is."""
+    runs = str(tmp_path / "runs")
+    start(lead("ask a"), eventlog.Directory(runs))
+    (child,) = children(eventlog.Directory(runs))
+    parent = said("show", "p", "--runs", runs)
+    assert f"run {child} does it" in parent
+    assert "refold approve p 1.0:1.0-approve" in parent
+    assert "p, its call 1.0" in said("show", child, "--runs", runs)
+    assert json.loads(said("show", "p", "--json", "--runs", runs))["children"] == {"1.0": child}
+    assert json.loads(said("show", child, "--json", "--runs", runs))["parent_call"]["run"] == "p"
+    listed = {one["run"]: one for one in json.loads(said("ls", "--json", "--runs", runs))}
+    assert (listed[child]["parent_call"]["run"], listed["p"]["parent_call"]) == ("p", None)
+    assert "(p) ask a" in said("ls", "--runs", runs)
+    assert f"the child run {child} does it" in said("audit", "p", "--runs", runs)
+    assert "approved by ann" in said("approve", "p", "1.0:1.0-approve", "--by", "ann", "--runs", runs)
+    page = tmp_path / "page.html"
+    said("report", "p", "--runs", runs, "--output", str(page))
+    assert child in page.read_text(encoding="utf-8")

@@ -1,0 +1,110 @@
+"""`refold prune`: what ended long ago goes, what may go on or is needed stays, and no request is carried out twice."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import runner
+import runner.testing
+from tests.cli import agents, scenes
+from tests.cli.conftest import Refold
+from tests.cli.test_ls import Fixed
+from tests.support import stage
+
+
+def _begin(runs: Path, run: str, days: float) -> None:
+    """A run that ended so many days ago."""
+    clock = Fixed(datetime.now(UTC) - timedelta(days=days))
+    runner.start_sync(agents.plain, "look at one", runs=runs, run=run, clock=clock)
+
+
+def test_only_what_ended_long_enough_ago_is_removed(refold: Refold, runs: Path) -> None:
+    """A run that waits, or stopped where it can go on, is not at its end, however old it is."""
+    _begin(runs, "old", 9)
+    _begin(runs, "young", 6)
+    scenes.asking(runs)
+    scenes.stopped(runs)
+    scenes.damage(runs, scenes.finished(runs, "bad-run"))
+    refold("stop", scenes.asking(runs, "ended")).ends(0)
+    refold("prune", "--older-than", "1w", "--dry-run").ends(0, "would prune old\n")
+    refold("prune", "--older-than", "1w").ends(0, "pruned old\n")
+    refold("prune", "--older-than", "0s").ends(0, "pruned ended\npruned young\n")
+    assert sorted(row["run"] for row in refold("ls", "--json").json) == ["asking-run", "bad-run", "stopped-run"]
+    refold("prune").ends(2, err="--older-than")
+
+
+@pytest.mark.fault("a request that is delivered again after its run was pruned")
+def test_the_same_request_again_pays_nothing_and_is_told_what_is_known(refold: Refold, runs: Path) -> None:
+    """A webhook that is delivered again names the same run, by whichever call."""
+    paid = []
+
+    @runner.tool(effect="idempotent")
+    def pay() -> str:
+        paid.append(1)
+        return "paid"
+
+    agent = runner.Agent(
+        name="payer", model=runner.testing.ScriptedModel([runner.testing.tool_calls(("pay", {})), "over"]), tools=[pay]
+    )
+    state = runner.run_sync(agent, "pay", run="webhook-7", runs=runs).state
+    total = eventlog.store(runs).read("webhook-7").lines[-1].sum
+    refold("prune", "--older-than", "0s").ends(0, "pruned webhook-7\n")
+    digest = hashlib.sha256(b"over").hexdigest()
+    for again in (
+        lambda: runner.run_sync(agent, "pay", run="webhook-7", runs=runs),
+        lambda: runner.start_sync(agent, "pay", run="webhook-7", runs=runs),
+        lambda: runner.enqueue(agent, "pay", run="webhook-7", runs=runs),
+        lambda: runner.resume_sync("webhook-7", agent, runs=runs),
+        lambda: runner.start_sync(agent, "pay", after="webhook-7", runs=runs),
+    ):
+        with pytest.raises(eventlog.RunPruned) as gone:
+            again()
+        assert (gone.value.at, gone.value.sum) == (state.at, total)
+        assert gone.value.words == {"uid": state.uid, "answer": digest}
+    assert paid == [1]
+    refold("show", "webhook-7").ends(1, err=["was pruned", total, state.uid, digest])
+    refold("prune", "--forget", "1h").ends(0, "")
+    refold("prune", "--forget", "0s", "--dry-run").ends(0, "would forget webhook-7\n")
+    refold("prune", "--forget", "0s").ends(0, "forgot webhook-7\n")
+    runner.run_sync(agent, "pay", run="webhook-7", runs=runs)
+    assert paid == [1, 1]
+
+
+def test_what_an_unfinished_fork_comes_from_stays_and_goes_with_it(refold: Refold, runs: Path) -> None:
+    """Back to the first of the family; and no fork is made where a pruned one may have acted."""
+    scenes.finished(runs)
+    runner.fork("done-run", at=2, runs=runs, new="second")
+    runner.resume_sync("second", agents.plain, runs=runs)
+    runner.fork("second", at=4, runs=runs, new="third")
+    scenes.finished(runs, "alone")
+    refold("prune", "--older-than", "0s").ends(0, "pruned alone\n")
+    runner.resume_sync("third", agents.plain, runs=runs)
+    dict(eventlog.store(runs).prune({"second": {}}))
+    with pytest.raises(runner.errors.NotForkable, match=r"second, a fork of the same history.*pruned"):
+        runner.fork("done-run", at=2, runs=runs, new="fourth")
+    refold("prune", "--older-than", "0s").ends(0, "pruned done-run\npruned third\n")
+
+
+def test_a_run_that_stays_is_named_with_the_reason(refold: Refold, runs: Path) -> None:
+    """The others go all the same."""
+    for run in ("a", "b"):
+        scenes.finished(runs, run)
+    (runs / "a" / "notes.txt").write_text("mine")
+    refold("prune", "--older-than", "0s").ends(1, "pruned b\n", err="not ours: notes.txt")
+
+
+@pytest.mark.full
+def test_the_command_prunes_a_database(refold: Refold, database: str) -> None:
+    """As it does a directory."""
+    agent = stage.agent(["over"])
+    runner.run_sync(agent, stage.TASK, run="done", runs=database)
+    runner.enqueue(agent, stage.TASK, run="due", runs=database)
+    refold("prune", "--older-than", "0s", "--runs", database).ends(0, "pruned done\n")
+    with pytest.raises(eventlog.RunPruned, match="answer"):
+        runner.run_sync(agent, stage.TASK, run="done", runs=database)
+    refold("prune", "--forget", "0s", "--runs", database).ends(0, "forgot done\n")

@@ -1,0 +1,80 @@
+"""The command at the edges of a shell: streams that are closed, narrow terminals, a directory that is not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import eventlog
+import runner
+from tests.cli import agents, scenes
+from tests.cli.conftest import Agent, Refold, environment
+from tests.support.terminal import Terminal
+
+
+@pytest.mark.fault("a closed standard stream")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_as_good_as_dev_null(runs: Path, tmp_path: Path, closed: str) -> None:
+    """The log must not get a standard stream's number, nor what is printed."""
+    command = f"exec {sys.executable} -P -m runner._cli run look {Agent('plain')} --runs {runs} {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"AttributeError" not in done.stderr
+    assert (b"It is one.\n" in done.stdout) == (">&-" not in closed.replace("2>&-", ""))
+    (run,) = eventlog.store(runs).names()
+    assert runner.read_state(run, runs).phase == "done"
+
+
+@pytest.mark.fault("an id or a command broken over two lines")
+def test_at_sixty_columns_an_id_and_a_command_stand_on_one_line(runs: Path, tmp_path: Path) -> None:
+    """They are there to be copied."""
+    run = "a-run-with-a-long-name-of-the-kind-that-people-do-give"
+    runner.start_sync(agents.paying, "pay ann", runs=runs, run=run)
+    with Terminal("ls", "--runs", runs, cwd=tmp_path, columns=60) as terminal:
+        assert terminal.end() == 0
+    assert any(line.split()[:1] == [run] for line in terminal.seen.splitlines())
+    with Terminal("ls", "--runs", runs, cwd=tmp_path, columns=120) as terminal:
+        assert terminal.end() == 0
+    assert "pay ann" in terminal.seen
+    with Terminal("show", run, "--runs", runs, cwd=tmp_path, columns=60) as terminal:
+        assert terminal.end() == 0
+    assert any(f"refold approve {run} 1.0-approve --runs {runs}" in line for line in terminal.seen.splitlines())
+
+
+def test_resume_all_of_a_directory_that_is_not_there_is_a_mistake_of_the_command_line(
+    refold: Refold, runs: Path
+) -> None:
+    """A misspelt directory would look like one in which everything is done."""
+    refold("resume", "--all", Agent("plain")).ends(2, err=f"there is no directory {runs}")
+
+
+def test_resume_all_names_the_runs_that_it_left_alone_and_why(refold: Refold, runs: Path) -> None:
+    """Somebody must raise the limit, or name the other agent; one that is done needs nobody."""
+    scenes.finished(runs)
+    scenes.stopped(runs)
+    scenes.asking(runs)
+    said = refold("resume", "--all", Agent("short")).ends(
+        0, err=["left alone:", "stopped-run (stopped: TurnLimit)", "asking-run (a run of agent paying)"]
+    )
+    assert "done-run" not in said.err
+
+
+def test_show_and_audit_say_the_same_of_what_was_spent(refold: Refold, runs: Path) -> None:
+    """Two commands that disagree about money are worse than one."""
+    run = scenes.killed(runs, "stumbling", "stumbled")
+    rows = [
+        next(line for line in refold(command, run).out.splitlines() if line.startswith("spent"))
+        for command in ("show", "audit")
+    ]
+    assert rows[0].split() == rows[1].split()
+
+
+def test_a_bad_model_says_what_to_write_on_the_command_line(refold: Refold) -> None:
+    """`runner.Agent` is nothing that was typed."""
+    said = refold("run", "x", Agent("plain"), "--model", "gpt").ends(
+        2, err=["--model gpt: ", "Write --model anthropic:NAME, openai:NAME or chat:NAME."]
+    )
+    assert "runner.Agent" not in said.err

@@ -1,0 +1,1 @@
+"""Frameworks' own tests, with every agent of theirs on a log."""

@@ -1,0 +1,77 @@
+"""`make conformance`: LangChain's own tests, of its source distribution, with every agent on a log.
+
+The first pass judges the tests, the second only that each run comes to the same when it runs again on its log, with
+nothing executed. pydantic-ai's source distribution has no tests; with a checkout of its repository beside, its are run
+by `pytest -p on_refold.pydantic_ai`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+VERSION = "1.5.2"
+SUITE = Path(sys.prefix) / f"langchain-{VERSION}"
+PLUGINS = Path(__file__).parent
+KNOWN = {
+    "test_async_middleware_with_can_jump_to_graph_snapshot": "the drawn graph has one node more, for the run's answer",
+    "test_create_agent_diagram": "as above",
+    "test_jump_to_is_ephemeral": "that node keeps `jump_to` in the state",
+    "test_dynamic_tool_without_handler_raises_error": "LangChain looks for unknown tools only without `wrap_tool_call`",
+    "test_unknown_tool_raises_error": "as above",
+}
+"""Tests that fail on a log, and why. Those that fail without it, too, are counted in a pass of its own."""
+ONCE = re.compile("StopIteration|retry_safe|subagent_updates_emitted")
+"""Replays that differ: a middleware's own model ends, a test counts, an agent in a tool is not streamed again."""
+
+
+def fetch() -> None:
+    """Get the tests by pip, and lay them beside the packages."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    subprocess.run([*pip, "--dest", sys.prefix, f"langchain=={VERSION}"], check=True)
+    with tarfile.open(f"{SUITE}.tar.gz") as archive:
+        archive.extractall(sys.prefix, filter="data")
+
+
+def run(*options: str, replay: bool = False) -> str:
+    """What pytest prints of them."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *options,
+        "tests/unit_tests/agents",
+        "-o",
+        "asyncio_mode=auto",
+        "-n0",
+        "-q",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(PLUGINS)} | ({"REFOLD_REPLAY": "1"} if replay else {})
+    return subprocess.run(command, cwd=SUITE, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+def failed(printed: str) -> set[str]:
+    """The tests that failed."""
+    return set(re.findall(r"^FAILED (\S+)", printed, re.MULTILINE))
+
+
+def main() -> int:
+    """Run all, print the counts, and give 1 when something is new."""
+    if not SUITE.exists():
+        fetch()
+    plain, ours, again = run(), run("-p", "on_refold.langchain"), run("-p", "on_refold.langchain", replay=True)
+    new = {test for test in failed(ours) - failed(plain) if not any(name in test for name in KNOWN)}
+    figures = [line for line in [*ours.splitlines(), *again.splitlines()] if line.startswith("refold: ")]
+    others = [line for line in again.splitlines() if line.startswith("refold other: ") and not ONCE.search(line)]
+    counts = [printed.strip().splitlines()[-1] for printed in (plain, ours)]
+    print(*counts, *figures, *sorted(new), *others, sep="\n")  # noqa: T201 (a command)
+    whole = len(figures) == 2 and " 0 executed" in figures[-1]
+    return 0 if whole and not new and not others else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

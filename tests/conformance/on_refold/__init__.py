@@ -1,0 +1,1 @@
+"""Plugins for pytest, for sessions that run a framework's own tests."""

@@ -1,0 +1,1 @@
+"""Programs with a loop of their own, on a run's log."""

@@ -1,0 +1,93 @@
+"""Connections and servers that go away under writers: every line stands once, and in order."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+import eventlog
+from eventlog.postgres import Postgres
+from tests.eventlog.making import AT, OPENING, event
+from tests.support.postgres import Cluster
+
+pytestmark = pytest.mark.full
+WRITERS = 4
+
+
+@contextlib.contextmanager
+def writing(runs: Postgres) -> Iterator[None]:
+    """Have threads save numbered events meanwhile, each in a run of its own; then look at what stands there."""
+    failed: list[BaseException] = []
+    enough = threading.Event()
+
+    def write(log: eventlog.Log) -> None:
+        try:
+            while not enough.is_set():
+                log.append(AT, [event(log.seq, 500)])
+        except BaseException as error:  # noqa: BLE001 (the test raises it)
+            failed.append(error)
+
+    logs = [runs.create(f"r{number}", at=AT, events=[OPENING]) for number in range(WRITERS)]
+    threads = [threading.Thread(target=write, args=(log,)) for log in logs]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+    if failed:
+        raise failed[0]
+    for log in logs:
+        log.close()
+        lines = runs.read(log.run).lines
+        assert [bytes(line.events[0]) for line in lines[2:]] == [event(n, 500) for n in range(1, log.seq)]
+        assert {line.life for line in lines} == {1}
+        assert runs.verify(log.run).ok
+
+
+@pytest.mark.fault("a save whose connection was lost")
+def test_no_line_is_lost_or_doubled_while_connections_are_ended(database: str, postgres: Cluster) -> None:
+    """Whether a save was done is asked, and never guessed; other requests are made again."""
+    runs = Postgres(database, lease=120.0)
+    query = """select count(pg_terminate_backend(pid)) from (
+        select pid from pg_stat_activity where datname = %s and random() < 0.5) chosen"""
+    with writing(runs), psycopg.connect(postgres.url(), autocommit=True) as connection:
+        ended = 0
+        while ended < 100:
+            row = connection.execute(query, (database.rpartition("/")[2],)).fetchone()
+            ended += row[0] if row else 0
+    runs.connections.close()
+
+
+@pytest.mark.fault("a server that crashes under a save")
+def test_a_server_that_crashes_and_comes_back_loses_no_acknowledged_line(power_safe_postgres: Cluster) -> None:
+    """The writers wait for it as long as their leases last."""
+    server = power_safe_postgres
+    name = server.database()
+    runs = Postgres(server.url(name), lease=120.0)
+    with writing(runs):
+        for _ in range(3):
+            server.stop(signal.SIGQUIT)
+            server.start()
+    with pytest.raises(eventlog.RunExists):
+        runs.create("r0", at=AT, events=[])
+    runs.connections.close()
+    server.drop(name)
+
+
+def test_a_server_that_is_not_there_is_a_sentence(postgres: Cluster) -> None:
+    """At once, where no lease is held."""
+    runs = Postgres(postgres.url("nothing"))
+    with pytest.raises(
+        eventlog.DiskFailed, match=r'postgresql://refold@127.0.0.1:\d+/nothing .* "nothing" does not exist'
+    ):
+        runs.names()
+    with pytest.raises(eventlog.DiskFailed, match="refused"):
+        Postgres("postgresql://refold@127.0.0.1:1/nothing").open("r")

@@ -1,0 +1,169 @@
+"""What each statement does for each holder: its token, its place in the log, the end of its lease, and a repeat."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+import eventlog
+from eventlog.postgres import Postgres
+from eventlog.postgres._log import Row
+from tests.eventlog.database.conftest import expire
+from tests.eventlog.making import AT, OPENING, event
+
+pytestmark = pytest.mark.full
+
+
+@pytest.mark.fault("two writers of one run")
+@pytest.mark.parametrize("lost", ["", "before", "after"])
+def test_a_line_is_written_once_by_the_holder_after_the_last_line(
+    database_runs: Postgres, cut: Callable[[str], None], lost: str
+) -> None:
+    """Whatever else is wrong nothing is; an expired lease whose token stands may write, for nobody read in between."""
+    for number, (token, seq, expired) in enumerate(itertools.product((0, -1, 1), (0, -1, 1), (False, True))):
+        run, holds = f"r{number}", (token, seq) == (0, 0)
+        database_runs.create(run, at=AT, events=[OPENING]).close()
+        log = database_runs.open(run)
+        log.append(AT, [event(0)])
+        log.lease.token += token
+        log.seq += seq
+        if expired:
+            expire(database_runs)
+        if lost:
+            cut(lost)
+        if holds:
+            assert log.append(AT, [event(1)]).seq == 3
+            assert log.append(AT, [event(2)]).seq == 4
+        else:
+            with pytest.raises(eventlog.LockLost):
+                log.append(AT, [event(1)])
+            assert not log.holds()
+        log.abandon()
+        written = [bytes(line.events[0]) for line in database_runs.read(run).lines[2:]]
+        assert written == [event(n) for n in range(3 if holds else 1)]
+
+
+@pytest.mark.fault("two writers of one run")
+def test_a_holder_that_lost_its_lease_to_another_writes_nothing_more(database_runs: Postgres) -> None:
+    """Its lease ran out, and another has read the log since: a line of the old one would be one that it did not see."""
+    first = database_runs.create("r", at=AT, events=[OPENING])
+    expire(database_runs)
+    with database_runs.open("r") as second:
+        assert second.lease_lost
+        with pytest.raises(eventlog.LockLost, match="another process has taken the run"):
+            first.append(AT, [event(1)])
+        with pytest.raises(eventlog.LogDead):
+            first.compact(b"1", 1)
+        second.append(AT, [event(2)])
+        first.close()
+        assert database_runs.holder("r") is not None
+    assert [line.life for line in database_runs.read("r").lines] == [1, 1, 2]
+
+
+def test_a_lease_that_ran_out_unnoticed_still_writes(database_runs: Postgres) -> None:
+    """Nobody has read the log in between; the save renews it, and a proper end is one."""
+    with database_runs.create("r", at=AT, events=[OPENING]) as log:
+        expire(database_runs)
+        log.append(AT, [event(1)])
+        with pytest.raises(eventlog.RunLocked, match=r"held by process \d+ on") as refused:
+            database_runs.open("r")
+    assert refused.value.until is not None
+    with database_runs.open("r") as log:
+        assert not log.lease_lost
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_whatever_else_is_asked_for_once_is_done_once(
+    database_runs: Postgres, cut: Callable[[str], None], lost: str
+) -> None:
+    """The answer was lost, and asking again finds what was done."""
+    cut(lost)
+    log = database_runs.create("r", at=AT, events=[OPENING])
+    cut(lost)
+    assert log.compact(b'{"n":1}', 1) is not None
+    cut(lost)
+    assert database_runs.post("r", "stop", b"{1}")
+    assert not database_runs.post("r", "stop", b"{2}")
+    log.append(AT, [event(1)])
+    assert log.inbox() == ["stop"]
+    assert log.request("stop") == b"{1}"
+    cut(lost)
+    log.acknowledge(["stop"])
+    assert database_runs.inbox("r").requests == []
+    cut(lost)
+    log.close()
+    assert database_runs.holder("r") is None
+    cut(lost)
+    with database_runs.open("r", accept=lambda _: True) as log:
+        assert (log.life, log.snapshot is not None, len(log.lines)) == (2, True, 1)
+
+
+@pytest.mark.fault("an error whose save is unknown is taken for a failed one")
+def test_an_error_of_the_server_wrote_nothing_and_the_log_goes_on(database_runs: Postgres) -> None:
+    """The server says that it rolled back: nothing is unknown."""
+    with database_runs.create("r", at=AT, events=[OPENING]) as log:
+        rows = database_runs.connections.rows
+        rows("""create function refuse() returns trigger language plpgsql as $$ begin
+            raise exception 'no space is left' using errcode = (case when new.seq = 2 then '53100' else 'P0001' end);
+            end $$""")
+        rows("create trigger refuse before insert on refold.line for each row execute function refuse()")
+        with pytest.raises(eventlog.DiskFull, match="no space is left"):
+            log.append(AT, [event(1)])
+        rows("update refold.run set seq = seq")  # the row was rolled back too
+        rows("drop trigger refuse on refold.line")
+        assert log.append(AT, [event(2)]).seq == 2
+        rows("create trigger refuse before insert on refold.line for each row execute function refuse()")
+        with pytest.raises(eventlog.DiskFailed, match="no space is left"):
+            log.append(AT, [event(3)])
+        rows("drop trigger refuse on refold.line")
+        assert log.append(AT, [event(4)]).seq == 3
+
+
+def test_a_fork_and_the_stop_of_its_parent_are_one_transaction(database_runs: Postgres) -> None:
+    """What goes wrong at the last moment leaves neither, and the parent goes on where it was."""
+    parent = database_runs.create("r", at=AT, events=[OPENING])
+    lines = list(parent.lines)
+
+    def stopped() -> None:
+        parent.append(AT, [event(1)])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        database_runs.fork(lines, "f", keep=1, at=AT, events=[event(5)], ready=stopped)
+    assert database_runs.runs() == ["r"]
+    assert parent.append(AT, [event(2)]).seq == 2
+
+    def ended() -> None:
+        parent.append(AT, [event(3)])
+
+    with database_runs.fork(lines, "f", keep=1, at=AT, events=[event(5)], ready=ended):
+        parent.close()
+    assert [bytes(line.events[0]) for line in database_runs.read("r").lines[2:]] == [event(2), event(3)]
+    assert database_runs.parents() == {"f": "r"}
+
+
+def test_a_run_is_made_within_a_transaction_of_the_callers(database: str, database_runs: Postgres) -> None:
+    """It is there when the caller's rows are, or neither is."""
+    with psycopg.connect(database) as connection:
+        for end in (connection.rollback, connection.commit):
+            with database_runs.within(connection):
+                database_runs.create("r", at=AT, events=[OPENING]).close()
+            assert database_runs.names() == []
+            end()
+    assert database_runs.names() == ["r"]
+    assert database_runs.holder("r") is None
+
+
+@pytest.mark.fault("a renewal comes after the run was given back")
+def test_a_renewal_that_comes_too_late_holds_nothing(database_runs: Postgres) -> None:
+    """The thread asks for all leases at once, and one of them may be given back meanwhile."""
+    log = database_runs.create("r", at=AT, events=[OPENING])
+    assert isinstance(log, Row)
+    log.close()
+    with database_runs.connections.fresh() as connection:
+        database_runs._leases._extend(connection, [log.lease])  # noqa: SLF001 (as its thread would)
+    assert log.lease.lost
+    database_runs.open("r").close()

@@ -1,0 +1,50 @@
+"""A copy of a run: the same lines, and no second run that goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import eventlog
+from tests.eventlog.making import AT, OPENING, event
+from tests.support.file_logs import file_log
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A directory with a copy of a run of two segments that is being written."""
+    runs = eventlog.store(tmp_path / "runs")
+    log = runs.create("r", at=AT, events=[OPENING])
+    log.append(AT, [event(1)])
+    file_log(log).roll()
+    log.append(AT, [event(2)])
+    runs.copy("r", tmp_path / "copies")
+    log.append(AT, [event(3)])
+    log.close()
+    return tmp_path / "copies"
+
+
+def test_a_copy_holds_what_was_saved_when_it_was_made(copied: Path, tmp_path: Path) -> None:
+    """Its lines are the run's, and it verifies; later lines are not in it."""
+    copy = eventlog.store(copied)
+    whole = eventlog.store(tmp_path / "runs").read("r").lines
+    assert [line.sum for line in copy.read("r").lines] == [line.sum for line in whole[:-1]]
+    verdict = copy.verify("r")
+    assert (verdict.ok, verdict.head, verdict.findings) == (True, "closed", [])
+    with pytest.raises(eventlog.RunExists):
+        eventlog.store(tmp_path / "runs").copy("r", copied)
+
+
+@pytest.mark.fault("a copy of a run that goes on in two places")
+def test_nobody_writes_to_a_copy_until_its_owner_says_that_it_is_the_run(copied: Path) -> None:
+    """Two runs with one uid would send the same keys for different things; a request would wait for nobody."""
+    copy = eventlog.store(copied)
+    before = {path.name: path.read_bytes() for path in (copied / "r").iterdir()}
+    for write in (lambda: copy.open("r"), lambda: copy.post("r", "stop", b"{}")):
+        with pytest.raises(eventlog.ReadOnly, match="a copy"):
+            write()
+    assert {path.name: path.read_bytes() for path in (copied / "r").iterdir()} == before
+    (copied / "r" / "copy").unlink()
+    with copy.open("r") as log:
+        assert log.append(AT, [event(4)]).seq == len(log.lines)

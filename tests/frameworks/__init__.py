@@ -1,0 +1,1 @@
+"""Tests of frameworks that keep their own loop."""

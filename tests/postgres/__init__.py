@@ -1,0 +1,1 @@
+"""Runs in a real database, tortured: workers killed, frozen, cut off; a witness outside judges."""

@@ -1,0 +1,146 @@
+"""The agent that is tortured. Each run is of a shape, which its task names; `witness` is where its tools act."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+import runner
+import runner.web
+from replay.messages import UserMessage
+from runner.testing import ScriptedModel, tool_calls
+
+TIMEOUT = 6.0
+PAYS, SENDS, MAILS = ("pay", {"n": 1}), ("send", {"n": 2}), ("mail", {"n": 3})
+SHAPES: dict[str, list[Any]] = {
+    "pays": [[PAYS], [SENDS]],
+    "mails": [[MAILS], [PAYS]],
+    "asks": [[("refund", {"n": 4})], [SENDS]],
+    "gate": [[("gated", {"n": 5})]],
+    "frozen": [[("freezes", {"n": 6})]],
+    "late": [[("slept", {"n": 7})]],
+}
+"""What the model asks for, turn after turn. A run `loops` never ends by itself."""
+
+
+class Script(ScriptedModel):
+    """A model that plays the shape its task names."""
+
+    async def ask(self, request: runner.Request) -> runner.Reply:
+        """The next turn."""
+        task, done = request.messages[0], request.turn - 1
+        assert isinstance(task, UserMessage)
+        shape = task.text.split()[0]
+        if shape == "loops":
+            await asyncio.sleep(0.1)
+            return tool_calls(("look", {"n": done}))
+        script = SHAPES[shape]
+        return tool_calls(*script[done]) if done < len(script) else runner.Reply(text=f"{shape} is done")
+
+
+class Clerk:
+    """The tools, for one process."""
+
+    def __init__(self, witness: str) -> None:
+        self._witness = witness
+        hooks: dict[str, Any] = {"request": [runner.web.key_hook, self._stamp]}
+        options: dict[str, Any] = {"base_url": witness, "trust_env": False, "timeout": TIMEOUT}
+        self._fenced = httpx.AsyncClient(**options, event_hooks=hooks)
+        self._plain = httpx.AsyncClient(**options)
+
+    async def _stamp(self, request: httpx.Request) -> None:
+        """Say who sends, and that it was asked just now whether the run is held."""
+        request.headers.update(self._who(time.monotonic()))
+
+    def _who(self, checked: float) -> dict[str, str]:
+        return {"x-pid": str(os.getpid()), "x-checked": repr(checked)}
+
+    async def _send(self, kind: str) -> object:
+        await asyncio.sleep(random.random() * 0.1)  # noqa: S311
+        with runner.web.sending():
+            return runner.web.result(await self._fenced.post(f"/{kind}"))
+
+    async def _after(self, seconds: float, kind: str, call: runner.Call) -> object:
+        """What began while the run was held, and asks no more: only its timeout bounds it."""
+        checked = time.monotonic()
+        await asyncio.sleep(seconds)
+        headers = {"idempotency-key": call.key, **self._who(checked)}
+        return (await self._plain.post(f"/{kind}", headers=headers)).json()
+
+    def _sync(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self._witness, trust_env=False, timeout=60.0, **options)
+
+    def _is_open(self, call: runner.Call) -> bool:
+        """Say that a body has begun, and ask whether it may go on."""
+        headers = {"idempotency-key": call.key, **self._who(time.monotonic())}
+        with self._sync() as client:
+            return bool(client.post("/go", headers=headers).json()["open"])
+
+    async def _look(self, call: runner.Call) -> runner.Found | runner.Missing:
+        found = (await self._plain.get("/count", params={"key": call.key})).json()["n"]
+        return runner.Found(found) if found else runner.Missing()
+
+    def tools(self) -> list[runner.Tool]:  # noqa: C901 (each is a tool of a line or two)
+        """All of them; `gated`, `freezes` and `slept` are for the tests that take one safeguard away."""
+        keyed: dict[str, Any] = {"effect": "keyed", "key_ttl": timedelta(hours=24), "timeout": TIMEOUT}
+        once: dict[str, Any] = {"timeout": TIMEOUT}
+
+        @runner.tool(**keyed)
+        async def pay(n: int) -> object:  # noqa: ARG001
+            return await self._send("keyed")
+
+        @runner.tool(**keyed, approval=True)
+        async def refund(n: int) -> object:  # noqa: ARG001
+            return await self._send("keyed")
+
+        @runner.tool(effect="reads")
+        def look(n: int) -> int:
+            return n
+
+        @runner.tool(**once)
+        async def send(n: int) -> object:  # noqa: ARG001
+            return await self._send("once")
+
+        @runner.tool(**once)
+        async def mail(n: int, call: runner.Call) -> object:  # noqa: ARG001
+            return await self._after(random.random() * 0.5, "once", call)  # noqa: S311
+
+        @runner.tool(timeout=8.0)
+        def gated(n: int, call: runner.Call) -> object:  # noqa: ARG001
+            while not self._is_open(call):
+                time.sleep(0.05)
+            headers = {"idempotency-key": call.key, **self._who(time.monotonic())}
+            with self._sync() as client:
+                return client.post("/once", headers=headers).json()
+
+        @runner.tool(timeout=3.0)
+        def freezes(n: int, call: runner.Call) -> object:  # noqa: ARG001
+            if not self._is_open(call):
+                os.kill(os.getpid(), signal.SIGSTOP)  # the test wakes it once the run is another's
+            hooks: dict[str, Any] = {"request": [runner.web.key_hook]}
+            with self._sync(event_hooks=hooks) as client, runner.web.sending():
+                return runner.web.result(client.post("/once", headers=self._who(time.monotonic())))
+
+        @runner.tool(effect="reads")
+        def slept(n: int, call: runner.Call) -> object:
+            if not self._is_open(call):
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return n
+
+        send.lookup(visible_within=0.2)(self._look)
+        mail.lookup(visible_within=0.2)(self._look)
+        gated.lookup(visible_within=0)(self._look)
+        freezes.lookup(visible_within=0.2)(self._look)
+        return [pay, refund, look, send, mail, gated, freezes, slept]
+
+    def agent(self) -> runner.Agent:
+        """The agent; nothing limits how often it is resumed."""
+        limits = runner.Limits(turns=100_000, resumes=100_000)
+        return runner.Agent(name="clerk", model=Script(()), tools=self.tools(), limits=limits)

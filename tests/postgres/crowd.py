@@ -1,0 +1,168 @@
+"""The people of a torture: eight threads that make runs, answer, stop and fork them, and remember what they said.
+
+Whatever they are told (that the server is gone, that somebody was faster, that a worker holds the run) they take note
+of, and try again where that is due.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import eventlog
+import runner
+from eventlog.postgres import Postgres
+
+THREADS = 8
+SHARES = ("pays", "mails", "asks", "asks", "loops", "pays", "mails")
+"""How the shapes are shared out among the runs."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer or a stop, and what came of it: `accepted`, `refused`, or `unknown` when the server was lost."""
+
+    kind: Literal["answer", "stop"]
+    run: str
+    question: str
+    who: str
+    came: Literal["accepted", "refused", "unknown"]
+
+
+@dataclass
+class Crowd:
+    """Who uses the runs. `runs` are all that were made, forks among them, with their shape."""
+
+    store: Postgres
+    agent: runner.Agent
+    count: int
+    seed: int
+    pace: float
+    runs: dict[str, str] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+    forks: int = 0
+    failed: list[BaseException] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _made: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """Begin with all of them."""
+        self._threads = [threading.Thread(target=self._live, args=(n,)) for n in range(THREADS)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def has_made_all(self) -> bool:
+        """Whether every run was made."""
+        return self._made >= self.count or bool(self.failed)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody has anything left to say."""
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def end(self) -> None:
+        """Wait for all of them, and raise what one of them raised."""
+        self.stopping.set()
+        for thread in self._threads:
+            thread.join()
+        if self.failed:
+            raise self.failed[0]
+
+    def _live(self, number: int) -> None:
+        rng = random.Random(f"{self.seed}:{number}")  # noqa: S311 (a torture that can be repeated)
+        open_: list[str] = []
+        try:
+            for n in range(number, self.count, THREADS):
+                shape = SHARES[n % len(SHARES)]
+                run = f"{shape}-{n}"
+                self._surely(functools.partial(self._make, run, shape))
+                open_.append(run)
+                with self._lock:
+                    self.runs[run] = shape
+                    self._made += 1
+                time.sleep(rng.random() * 2 * self.pace)
+                if rng.random() < 0.5:
+                    open_ = self._look(open_, rng)
+            while open_ and not self.stopping.is_set():
+                time.sleep(0.2)
+                open_ = self._look(open_, rng)
+        except BaseException as error:  # noqa: BLE001 (the test raises it)
+            self.failed.append(error)
+
+    def _make(self, run: str, shape: str) -> None:
+        try:
+            runner.enqueue(self.agent, shape, runs=self.store, run=run)
+        except eventlog.RunExists:
+            return  # an earlier try was done, and its answer was lost
+
+    def _surely(self, act: Callable[[], object]) -> object:
+        """Do it, again and again while the server is lost."""
+        while True:
+            try:
+                return act()
+            except (eventlog.DiskFailed, eventlog.LogDead):
+                if self.stopping.is_set():
+                    raise
+                time.sleep(0.1)
+
+    def _look(self, open_: list[str], rng: random.Random) -> list[str]:
+        """Say something to some runs, and forget those that are over."""
+        left = []
+        for run in open_:
+            if rng.random() < 0.5:
+                left.append(run)
+                continue
+            state = self._surely(functools.partial(runner.read_state, run, self.store))
+            assert isinstance(state, runner.State)
+            if state.over:
+                continue
+            left.append(run)
+            shape = self.runs[run]
+            is_fork = "." in run
+            if rng.random() < 0.15 and not is_fork and (state.waiting or state.turns > 3) and state.seq is not None:
+                left += self._fork(run, state.seq, shape)
+            elif state.waiting:
+                for who in rng.sample(("Ann", "Bob"), 2):
+                    said = (run, state.waiting[0].id, f"{who} {rng.random():.6f}")
+                    self._say("answer", *said, functools.partial(runner.approve, *said, runs=self.store))
+            elif shape == "loops" and state.turns > 3:
+                who = f"Eve {rng.random():.6f}"
+                self._say("stop", run, "", who, functools.partial(runner.stop, run, who, runs=self.store))
+        return left
+
+    def _fork(self, run: str, at: int, shape: str) -> list[str]:
+        new = f"{run}.f{len(self.runs)}"
+        try:
+            runner.fork(run, at=at, runs=self.store, new=new, who="Ann")
+        except (eventlog.DiskFailed, eventlog.LogDead):
+            try:
+                self._surely(lambda: runner.read_state(new, self.store))
+            except eventlog.NoSuchRun:
+                return []
+        except (eventlog.LogError, runner.RunError):
+            return []
+        with self._lock:
+            self.runs[new] = shape
+            self.forks += 1
+        return [new]
+
+    def _say(
+        self, kind: Literal["answer", "stop"], run: str, question: str, who: str, act: Callable[[], object]
+    ) -> None:
+        came: Literal["accepted", "refused", "unknown"] = "accepted"
+        try:
+            act()
+        except (eventlog.DiskFailed, eventlog.LogDead):
+            came = "unknown"
+        except (runner.RunError, eventlog.LogError):
+            came = "refused"
+        with self._lock:
+            self.said.append(Said(kind, run, question, who, came))

@@ -1,0 +1,164 @@
+"""The workers of a torture, each with a role of its own at the server, so that one alone can be cut off from it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import psycopg
+
+from eventlog.postgres import Postgres
+from tests.postgres.witness import Sent, Witness
+from tests.support import ROOT
+from tests.support.postgres import PASSWORD, Cluster
+
+PATIENCE = 240.0
+"""Seconds after which a test that waits for something fails."""
+LEASE = 2.0
+
+
+@dataclass
+class Member:
+    """One worker process. `frozen` are the stretches in which it was stopped, by the machine's monotonic clock."""
+
+    role: str
+    process: subprocess.Popen[str]
+    frozen: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+
+@dataclass
+class Fleet:
+    """The workers on one database, each a process of `program`. `without` is the safeguard that they work without."""
+
+    cluster: Cluster
+    database: str
+    witness: Witness
+    lease: float = LEASE
+    port: int | None = None
+    without: str = "-"
+    program: str = "tests.postgres.worker"
+    members: list[Member] = field(default_factory=list)
+    gone: list[Member] = field(default_factory=list)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def __enter__(self) -> Self:
+        """Begin without a worker."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End every process that was begun."""
+        for member in self.members:
+            member.process.kill()
+            _reap(member.process)
+
+    def store(self) -> Postgres:
+        """The runs, as somebody uses them whom nobody cuts off."""
+        return Postgres(self.cluster.url(self.database), lease=self.lease, margin=self.lease / 10)
+
+    def begin(self, skew: float = 0.0) -> Member:
+        """Begin a worker, whose time of day is off by so much."""
+        role = f"w{next(self._numbers)}"
+        self.cluster.execute(f"create role {self.database}_{role} superuser login password '{PASSWORD}'")
+        place = f"127.0.0.1:{self.port or self.cluster.port}/{self.database}"
+        url = f"postgresql://{self.database}_{role}:{PASSWORD}@{place}"
+        arguments = [url, self.witness.url, f"{self.lease}", f"{skew}", self.without]
+        process = subprocess.Popen(
+            [sys.executable, "-m", self.program, *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        member = Member(f"{self.database}_{role}", process)
+        self.members.append(member)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.wait()
+        return member
+
+    def end(self, member: Member, how: signal.Signals) -> None:
+        """End a worker by a signal."""
+        member.process.send_signal(how)
+        _reap(member.process)
+        self.members.remove(member)
+        self.gone.append(member)
+
+    def freeze(self, member: Member) -> float:
+        """Stop a worker's process; when that was."""
+        member.process.send_signal(signal.SIGSTOP)
+        return time.monotonic()
+
+    def thaw(self, member: Member, since: float) -> None:
+        """Let it go on."""
+        member.frozen.append((since, time.monotonic()))
+        member.process.send_signal(signal.SIGCONT)
+
+    def cut(self, member: Member) -> None:
+        """Keep a worker from the server: what is connected is ended, and nothing is let in."""
+        self.cluster.execute(f"alter role {member.role} nologin")
+        self.cluster.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = %s", member.role)
+
+    def mend(self, member: Member) -> None:
+        """Let it in again."""
+        self.cluster.execute(f"alter role {member.role} login")
+
+    def holds(self, member: Member, run: str) -> bool:
+        """Whether a worker holds a run."""
+        query = "select owner from refold.run where run = %s and expires > now()"
+        found = self.cluster.execute(query, run, database=self.database)
+        return bool(found and found[0][0] and f":{member.pid}:" in found[0][0])
+
+    def open_runs(self) -> list[tuple[str, str]]:
+        """The runs that are not over, with what their last writers said of them."""
+        query = "select run, convert_from(status, 'UTF8') from refold.run where not closed order by run"
+        return self.cluster.execute(query, database=self.database)
+
+    def forgotten(self) -> list[str]:
+        """The runs that nobody will ever look at: without lease, due, wake or question."""
+        query = (
+            "select run from refold.run where not closed and owner is null and wake is null and mail = 0 "
+            "and convert_from(status, 'UTF8')::jsonb -> 'open_questions' is null"
+        )
+        return [row[0] for row in self.cluster.execute(query, database=self.database)]
+
+    def froze_after_its_check(self, sent: Sent) -> bool:
+        """Whether the sender of a request was stopped between its last check and the request's arrival."""
+        stretches = [s for m in (*self.members, *self.gone) if m.pid == sent.pid for s in m.frozen]
+        return any(since < sent.came and until > sent.checked for since, until in stretches)
+
+
+def until(what: str, holds: object, pause: float = 0.05) -> None:
+    """Wait until something holds."""
+    assert callable(holds)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(psycopg.Error):
+            if holds():
+                return
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(pause)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def _reap(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGCONT)
+    process.wait(PATIENCE)
+    assert process.stdout is not None
+    process.stdout.close()

@@ -1,0 +1,126 @@
+"""Two processes and one run, which the first has lost: nothing happens twice, and each safeguard is missed.
+
+No moment is left to chance: a body stops its own process, or waits for a word of the test's.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+import eventlog
+import runner
+from tests.postgres import fleet
+from tests.postgres.clerk import Clerk
+from tests.postgres.fleet import Fleet, until
+from tests.postgres.witness import Witness, witness
+from tests.support.postgres import Cluster
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture
+def seen() -> Iterator[Witness]:
+    """The service that the tools call."""
+    with witness() as found:
+        yield found
+
+
+@pytest.fixture
+def named(postgres: Cluster) -> Iterator[str]:
+    """A database's name."""
+    name = postgres.database()
+    yield name
+    postgres.drop(name)
+
+
+def frozen_before_its_check(team: Fleet, shape: str) -> str:
+    """A body stops its own process; another worker carries the run to its end; then the first one wakes."""
+    first = team.begin()
+    run = enqueued(team, shape)
+    until("the body has stopped its process", lambda: team.witness.begun and fleet.is_stopped(first.pid))
+    team.witness.open_gate.set()
+    second = team.begin()
+    until("the other worker has ended the run", lambda: not team.open_runs())
+    first.process.send_signal(signal.SIGCONT)
+    first.process.send_signal(signal.SIGTERM)
+    first.process.wait(fleet.PATIENCE)
+    assert second.process.poll() is None
+    return run
+
+
+def cut_off_in_its_body(team: Fleet, shape: str) -> str:
+    """A worker is cut off from the server while a body works; it sends once another worker has asked the service."""
+    first = team.begin()
+    run = enqueued(team, shape)
+    until("the body has begun", lambda: team.witness.begun)
+    team.cut(first)
+    team.begin()
+    until("the other worker has asked the service", lambda: team.witness.looked)
+    team.witness.open_gate.set()
+    until("the run has ended", lambda: not team.open_runs())
+    return run
+
+
+def enqueued(team: Fleet, shape: str) -> str:
+    """A run of a shape, made and left to the workers."""
+    return runner.enqueue(Clerk(team.witness.url).agent(), shape, runs=team.store(), run="r")
+
+
+@pytest.mark.fault("lease lost")
+@pytest.mark.parametrize("without", ["-", "check"])
+def test_a_worker_that_was_frozen_sends_nothing_that_another_sent(
+    postgres: Cluster, named: str, seen: Witness, without: str
+) -> None:
+    """The check is the last thing before the request."""
+    with Fleet(postgres, named, seen, without=without) as team:
+        frozen_before_its_check(team, "frozen")
+        times = list(seen.effects("once").values())
+        assert times == [2 if without == "check" else 1]
+
+
+@pytest.mark.fault("lease lost")
+@pytest.mark.parametrize("without", ["-", "wait"])
+def test_what_a_lost_holder_still_sends_is_waited_for(
+    postgres: Cluster, named: str, seen: Witness, without: str
+) -> None:
+    """What it had begun ends by its timeout; until then no answer of the service says that it did not happen."""
+    with Fleet(postgres, named, seen, without=without) as team:
+        cut_off_in_its_body(team, "gate")
+        times = list(seen.effects("once").values())
+        assert times == [2 if without == "wait" else 1]
+
+
+@pytest.mark.fault("lease lost")
+@pytest.mark.parametrize("without", ["-", "token"])
+def test_a_worker_that_was_frozen_writes_nothing_into_a_log_that_another_has_written(
+    postgres: Cluster, named: str, seen: Witness, without: str
+) -> None:
+    """A save names its token."""
+    with Fleet(postgres, named, seen, without=without) as team:
+        run = frozen_before_its_check(team, "late")
+        try:
+            ok = team.store().verify(run).ok
+        except eventlog.LogError:
+            ok = False
+        assert ok is (without == "-")
+
+
+@pytest.mark.fault("lease lost")
+@pytest.mark.parametrize("without", ["-", "mail"])
+def test_a_stop_reaches_a_run_that_a_worker_holds(postgres: Cluster, named: str, seen: Witness, without: str) -> None:
+    """The holder reads its mail, not only whoever opens the run next."""
+    with Fleet(postgres, named, seen, without=without) as team:
+        first = team.begin()
+        run = enqueued(team, "loops")
+        until("the worker holds the run", lambda: team.holds(first, run) and runner.read_state(run, team.store()).turns)
+        receipt = runner.stop(run, "Ada", runs=team.store())
+        assert not receipt.written
+        if without == "-":
+            until("the run was stopped", lambda: not team.open_runs())
+            return
+        turns = receipt.state.turns + 20
+        until("the run has gone on", lambda: runner.read_state(run, team.store()).turns > turns)
+        assert team.open_runs()

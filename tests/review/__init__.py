@@ -1,0 +1,1 @@
+"""Tests of what compares a log with the current code."""

@@ -1,0 +1,1 @@
+"""Many runs in one process, and workers that share a place."""

@@ -1,0 +1,40 @@
+"""A Celery application that delivers its tasks at least once, and often twice: late acknowledgements, a short patience.
+
+Its processes are told by the environment where broker, runs and effects are.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import celery  # type: ignore[import-untyped]
+
+import runner
+from tests.service import scenes
+from tests.support import stage
+
+RUNS, EFFECTS = os.environ.get("RUNS", "runs"), os.environ.get("EFFECTS", "effects")
+agent = scenes.acting(EFFECTS, lasts=0.3)
+app = celery.Celery("shop", broker=os.environ.get("BROKER", "memory://"))
+app.conf.update(
+    broker_transport_options={"visibility_timeout": 1, "unacked_mutex_expire": 2, "polling_interval": 0.1},
+    broker_connection_retry_on_startup=True,
+    worker_prefetch_multiplier=2,
+)
+
+
+@app.task(bind=True, acks_late=True, reject_on_worker_lost=True, max_retries=None)  # type: ignore[untyped-decorator]
+def carry_on(self: Any, run: str) -> str | None:
+    """The guide's task; each delivery of it is noted."""
+    stage.note(f"{EFFECTS}-delivered", run)
+    try:
+        outcome = runner.resume_sync(run, agent, runs=RUNS, wait="return")
+    except runner.RunLocked as locked:
+        raise self.retry(exc=locked, countdown=1) from None
+    match outcome:
+        case runner.Finished(answer=answer):
+            return str(answer)
+        case runner.Waiting(until=until):
+            raise self.retry(eta=until)
+    return None

@@ -1,0 +1,16 @@
+"""Logs of directories, for tests of what only they have: segments, files, a lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eventlog._file_log import FileLog
+
+if TYPE_CHECKING:
+    import eventlog
+
+
+def file_log(log: eventlog.Log) -> FileLog:
+    """Give a log as what it is in a directory."""
+    assert isinstance(log, FileLog)
+    return log

@@ -1,0 +1,66 @@
+"""An office with two clerks, who are child runs side by side: one needs a person's yes, the other posts at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import runner
+from runner import Found, Missing
+from runner.testing import ScriptedModel, tool_calls
+
+TASK = "Send both letters."
+
+
+class Post:
+    """A post office that knows the keys of its letters."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.letters: dict[str, str] = {}
+        self.sent: list[str] = []
+
+    def send(self, key: str, text: str) -> str:
+        """Send a letter, once for each key."""
+        if key not in self.letters:
+            self.letters[key] = f"sent {text}"
+            self.sent.append(text)
+        return self.letters[key]
+
+    def counts(self) -> dict[str, int]:
+        """How often each text was sent."""
+        return dict(Counter(self.sent))
+
+
+def clerk(post: Post, name: str, *, approval: bool, turns: Callable[[str], Any]) -> runner.Agent:
+    """An agent that sends the letter that it is told to."""
+
+    @runner.tool(effect="keyed", key_ttl=timedelta(hours=1), approval=approval, name=f"send_{name}")
+    def send(text: str, call: runner.Call) -> str:
+        """Send a letter."""
+        return post.send(call.key, text)
+
+    @send.lookup(visible_within=0)
+    def find(call: runner.Call) -> Found | Missing:
+        return Found(post.letters[call.key]) if call.key in post.letters else Missing()
+
+    return runner.Agent(name=name, model=ScriptedModel(turns(f"send_{name}")), tools=[send])
+
+
+def office(post: Post) -> runner.Agent:
+    """The parent, whose model gives each clerk a letter in one reply."""
+
+    def once(tool: str) -> list[Any]:
+        return [lambda request: tool_calls((tool, {"text": request.messages[0].text})), "Posted."]
+
+    clerks = [clerk(post, "ann", approval=True, turns=once), clerk(post, "bob", approval=False, turns=once)]
+    both = tool_calls(*((one.name, {"task": f"to {one.name}"}) for one in clerks))
+    return runner.Agent(
+        name="office",
+        model=ScriptedModel([both, "Both are posted."]),
+        tools=[runner.as_tool(one) for one in clerks],
+        limits=runner.Limits(turns=20, dollars=1.0),
+    )

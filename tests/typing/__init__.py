@@ -1,0 +1,1 @@
+"""What a type checker says of programs that use refold."""
