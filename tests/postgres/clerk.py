@@ -113,12 +113,11 @@ class Clerk:
             return await self._after(random.random() * 0.5, "once", call)  # noqa: S311
 
         @runner.tool(timeout=8.0)
-        def gated(n: int, call: runner.Call) -> object:  # noqa: ARG001
-            while not self._is_open(call):
-                time.sleep(0.05)
+        async def gated(n: int, call: runner.Call) -> object:  # noqa: ARG001 (its timeout ends it)
             headers = {"idempotency-key": call.key, **self._who(time.monotonic())}
-            with self._sync() as client:
-                return client.post("/once", headers=headers).json()
+            while not (await self._plain.post("/go", headers=headers)).json()["open"]:  # noqa: ASYNC110 (another process opens)
+                await asyncio.sleep(0.05)
+            return (await self._plain.post("/once", headers=headers)).json()
 
         @runner.tool(timeout=3.0)
         def freezes(n: int, call: runner.Call) -> object:  # noqa: ARG001
