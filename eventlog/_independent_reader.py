@@ -6,18 +6,14 @@ then judges the rest, this one takes a file apart at its newlines first. Speed i
 the longest line, and by the longest snapshot.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from eventlog._frame import MAX_LINE
 from eventlog._line import FORMAT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _HEX: Final = frozenset("0123456789abcdef")
 _DIGITS: Final = str.maketrans("123456789", "000000000")

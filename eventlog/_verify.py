@@ -7,22 +7,17 @@ The chain proves that nothing changed by accident. It proves that nobody rewrote
 later `sum` outside: that is what `expect` is for, and why the verdict ends with the sum to keep.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator
+from typing import Final, Literal
 
 import msgspec
 
 from eventlog import _verify_scan
+from eventlog._files import Files
 from eventlog._line import Salvaged, Storage, Torn
 from eventlog._os_errors import reading
+from eventlog._verify_scan import Evidence
 from eventlog.errors import OtherFormat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from eventlog._files import Files
-    from eventlog._verify_scan import Evidence
 
 _READINGS: Final = 20
 

@@ -4,24 +4,19 @@ The rules are those of the package's docstring, in its order: good lines of ever
 snapshots, then what is left of the last segment.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eventlog import _independent_reader
 from eventlog._disk import NotAFile
+from eventlog._files import Files
 from eventlog._frame import NO_SUM
-from eventlog._independent_reader import Later, NotOurs
+from eventlog._independent_reader import Later, NotOurs, Piece, Read
 from eventlog._line import Torn
 from eventlog._names import HEAD, is_ours, segment_name, segment_number, snapshot_name, snapshot_seq
 from eventlog._snapshot import MAX_SIZE
 from eventlog.errors import LogDamaged
-
-if TYPE_CHECKING:
-    from eventlog._files import Files
-    from eventlog._independent_reader import Piece, Read
 
 _BEGINS = re.compile(rb'\{"seq":')
 

@@ -27,8 +27,6 @@ nothing while it is replaced, and what a deleted file left is not itself a whole
 - A failing image is kept with `keep`.
 """
 
-from __future__ import annotations
-
 from eventlog.simdisk._artifacts import keep
 from eventlog.simdisk._directories import Model
 from eventlog.simdisk._disk_proxy import DiskProxy

@@ -3,17 +3,11 @@
 A violation that cannot be looked at again is a rumour; so whoever finds one writes it down before anything else.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
+from eventlog.simdisk._power_cut import Cut
 from eventlog.simdisk._trace import Op, says
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from eventlog.simdisk._power_cut import Cut
 
 _BEFORE = 12
 

@@ -8,16 +8,12 @@ new name comes into being whole, with the old file or the new one after it); a s
 A failed sync of a directory leaves its changes as they were: possible, and made durable by the next sync that returns.
 """
 
-from __future__ import annotations
-
+import random
+from collections.abc import Iterator
 from itertools import chain, product
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator
-
-    from eventlog.simdisk._trace import Change
+from eventlog.simdisk._trace import Change
 
 Model = Literal["ext4", "posix"]
 Names = dict[int, dict[str, int]]

@@ -1,14 +1,10 @@
 """A disk in front of another one: a test subclasses it to inject a fault, or to take a safeguard out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import eventlog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 OWN = ("open", "rename", "pwrite")
 """The verbs that are not simply forwarded. `pwrite` stays a loop over `write_some`, which completes a short write."""

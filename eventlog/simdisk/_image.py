@@ -4,18 +4,14 @@ Two names may stand for one file, as they do while half of a rename is durable, 
 apart. Its key says whether two images are the same to a reader of the disk.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from eventlog.simdisk._trace import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 def disposable(name: str) -> bool:

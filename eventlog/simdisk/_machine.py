@@ -5,22 +5,15 @@ dies takes its open files and its locks with it and nothing else. So a death and
 as they are outside: `Process.die` for the first, `cuts(machine.trace, ...)` for the second.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import PurePath
 
 from eventlog.simdisk._image import EMPTY, Image
-from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote
-
-if TYPE_CHECKING:
-    from pathlib import PurePath
-
-    from eventlog.simdisk._trace import Pages
+from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Pages, Sized, Synced, SyncFailed, Wrote
 
 _DEVICE = 1
 

@@ -7,20 +7,16 @@ drawn from `seed`, so that a sweep repeats exactly. The content of files that do
 enumerated.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from eventlog.simdisk._directories import Directories, Model, Names
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._sectors import Sectors
 from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 LIMIT: Final = 64
 """Images of one cut, unless told otherwise."""

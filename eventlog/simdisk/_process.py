@@ -4,20 +4,15 @@ Give it to `eventlog.Directory` as `disk`. No verb of it reaches the operating s
 it with `eventlog.Disk`, so that a verb added there cannot be forgotten here.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import eventlog
-
-if TYPE_CHECKING:
-    from eventlog.simdisk._machine import Machine
-    from eventlog.simdisk._trace import Pages
+from eventlog.simdisk._machine import Machine
+from eventlog.simdisk._trace import Pages
 
 _MOUNTS = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)

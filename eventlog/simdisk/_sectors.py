@@ -6,17 +6,11 @@ may hold NULs or whatever a deleted file left there. A failed sync settles nothi
 succeeds without writing: the sectors it was to write stay uncertain until they are written again.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from eventlog.simdisk._trace import SECTOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from eventlog.simdisk._trace import Pages
+from eventlog.simdisk._trace import SECTOR, Pages
 
 _PAGE: Final = 4096
 _HOLE: Final = None

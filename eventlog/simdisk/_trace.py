@@ -5,8 +5,6 @@ bytes synced under one name are durable under the next. Operations that change n
 two of them is no other cut.
 """
 
-from __future__ import annotations
-
 from typing import Final, Literal, NamedTuple
 
 SECTOR: Final = 512

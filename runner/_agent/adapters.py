@@ -5,8 +5,6 @@ of each: msgspec passes over constraints that are not its own, so a mix is refus
 that needs it, so installing it changes no tool.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What an agent may be given: the options that have no part in its type, and what each accepts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, Required, TypedDict

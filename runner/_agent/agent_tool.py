@@ -1,7 +1,5 @@
 """A tool that is an agent: a call of it is a run of its own, a child of the run that calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -10,8 +10,6 @@ and no attempt is made. A number that its parameter's type would change is refus
 one intent.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Mapping

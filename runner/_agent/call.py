@@ -4,8 +4,6 @@ The key is no part of the arguments, which the model writes: a tool takes a para
 `current_call()`, and sends `call.key` with its request.
 """
 
-from __future__ import annotations
-
 import contextvars
 import dataclasses
 from collections.abc import Callable

@@ -8,8 +8,6 @@ A summary can't shrink what stays: the instructions, the tools, the last message
 right after a summary, it waits until requests have grown by half, so that it is not paid for at every turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast

@@ -3,8 +3,6 @@
 What can't work is refused where it is declared, in a sentence that says what to write instead.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

@@ -4,8 +4,6 @@ msgspec leaves a dataclass's default to the class and then does not write it dow
 without its amount, and the same order with the amount written out would be another intent.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from typing import TypeVar

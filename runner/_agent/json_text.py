@@ -4,8 +4,6 @@ A key given twice, NaN, text after the value, half a character, and a number tha
 2.2) are refused or put right here: a person who approves must see the same arguments as the tool gets.
 """
 
-from __future__ import annotations
-
 import decimal
 import json
 import re

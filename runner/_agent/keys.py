@@ -5,8 +5,6 @@ run's `uid`, which is drawn at its start: the name of a run may be used again on
 identity never.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

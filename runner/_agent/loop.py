@@ -1,7 +1,5 @@
 """What an agent says of the loop that carries its runs on: the runner's own, unless its program has another one."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Sequence
 from typing import Any, Self
 

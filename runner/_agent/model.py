@@ -4,8 +4,6 @@ A request is built from the state alone, so its bytes are stable across a resume
 hits. Before it is sent, the most it can cost is logged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

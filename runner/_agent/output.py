@@ -6,8 +6,6 @@ here, whatever a vendor promised. JSON schemas of vendors describe objects: any 
 one, which an answer may leave out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

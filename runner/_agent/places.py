@@ -1,7 +1,5 @@
 """Places in parsed JSON: names and indices from the outside in."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

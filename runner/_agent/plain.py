@@ -1,7 +1,5 @@
 """A value that a tool returned, as what JSON has: bounded, with the secrets in it masked by their names."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import datetime as dt

@@ -15,8 +15,6 @@ Time is linear in the text. Most patterns are tried only where one of their word
 bounded or possessive, and no match begins within another.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

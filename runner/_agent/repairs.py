@@ -4,8 +4,6 @@ Where a value does not fit: text that is JSON is unquoted (`"5"`, `"[1]"`), a wh
 left out where there is a default. Nothing else: `"nan"` stays text, 1 is not true, 0 is no date.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from runner._agent import json_text

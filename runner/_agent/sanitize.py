@@ -6,8 +6,6 @@ A call that ran has run: a result that can't be stored is still recorded as `ran
 repeat the call. Secrets that a tool declares are masked here, so no log ever holds them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import traceback

@@ -1,7 +1,5 @@
 """The members of a set in one order: a set's own differs from process to process, and an intent must not."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ The schema shows the defaults, because they are what runs when an argument is le
 hold, or that is not of its parameter's type, is refused when the tool is declared.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import json

@@ -3,8 +3,6 @@
 The text is what the log holds. A value is read anew wherever it is used, so nothing that changes one changes another.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keys that a schema does not name: msgspec passes over them, and a typo in an optional field would be lost."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -8,8 +8,6 @@ Whoever can write in the workspace can swap a folder for a link between any two 
 directory that was opened part by part, no part through a link.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -3,8 +3,6 @@
 What is not finished names the command that goes on.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,7 +1,5 @@
 """Commands that other packages bring, found by the entry-point group `refold.commands`; see `runner.commands`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Never

@@ -4,8 +4,6 @@ The attribute is a `runner.Agent`, or a function that makes one. A function that
 of the run that the agent is for, so one name can stand for the agents of many runs.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The list of commands, and the frame around each: quiet logging, one place for errors."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import io
 import os

@@ -1,7 +1,5 @@
 """The options that several commands share, so that each means the same everywhere."""
 
-from __future__ import annotations
-
 import functools
 import json as json_module
 import math

@@ -6,8 +6,6 @@ schema changed since, the question is asked anew. A tool that needed a yes in an
 because its declaration may come from a server that changed its mind.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from datetime import datetime

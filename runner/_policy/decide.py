@@ -16,8 +16,6 @@ service, so a retrace can ask the same question of an old history.
 What `decide` returns is written to the log before anything acts on it.
 """
 
-from __future__ import annotations
-
 import itertools
 from datetime import datetime
 

@@ -6,8 +6,6 @@ demanded stays as it is. Calls of a reply that it passed over have its own words
 something that comes after them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -8,8 +8,6 @@ ladder would run the call. A run that continues a fork has the fork's guard. A c
 doubt goes up the ladder first: what it sends is the key in its marker.
 """
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from replay import Event

@@ -8,8 +8,6 @@ All questions of a reply are asked in one line, before its first call runs, so t
 nothing has happened yet. Nobody is asked about a call that an earlier gate keeps from running.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

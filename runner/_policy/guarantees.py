@@ -6,8 +6,6 @@ the same (else a person decides), the service works as declared, and the tool do
 question of the service's own.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

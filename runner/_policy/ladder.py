@@ -22,8 +22,6 @@ model reads that it was not run and may call anew, past every gate.
 promised of a tool is what happens to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The model is asked only while the spend is below the limit, so a run exceeds it by one ask at most.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Protocol
 

@@ -4,8 +4,6 @@ One value for all that chooses. The gates, the fork guard, the approvals and the
 speaks of the same tool and the same arguments.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """A conversation rebuilt from its texts and calls: what any server takes, whatever it or another one sent before."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

@@ -9,8 +9,6 @@
    from its texts and calls, in every later request too; when that is refused as well, the run stops.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from replay import Event, State

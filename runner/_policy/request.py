@@ -5,8 +5,6 @@ hits after a resume. Its digests are made from the request itself: a change of t
 there, whatever the agent says of itself.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import replay

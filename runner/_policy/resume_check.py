@@ -5,8 +5,6 @@ limit. Nothing is written for a pause without a new answer, or when the limit th
 resume that could change nothing uses up no resume.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from datetime import datetime
 

@@ -11,8 +11,6 @@ inbox      a request lies in the inbox, or something that is none
 storage    the file system may lose acknowledged lines in a power cut
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

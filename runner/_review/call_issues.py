@@ -1,7 +1,5 @@
 """What the current code makes of a call without a result: what preflight says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -6,8 +6,6 @@ masked. A masked text has other digests and intents, so what the current agent d
 in place of what was decided then. An export whose masks would change a decision is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path

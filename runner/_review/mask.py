@@ -1,7 +1,5 @@
 """Masks events for an export, by what the types of their fields say (`replay.values.Text` and `Local`)."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -10,8 +10,6 @@ code changed, loses a protection that it had, or tells the model that a call can
 knowing: drift.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path

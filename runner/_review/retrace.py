@@ -6,8 +6,6 @@ Every segment is read and its chain verified. Whether a person or the policy ans
 history, line by line: it is an input, like every answer. So is what a program with a loop of its own waited for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 

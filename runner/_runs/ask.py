@@ -5,8 +5,6 @@ into the log at once. Otherwise its holder takes it within half a second, and wh
 So a request is never left where nobody looks. The first of a name wins, also while it still lies there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Compact: a snapshot of a run's state by hand, made from every event and never from an older snapshot."""
 
-from __future__ import annotations
-
 import eventlog
 import replay
 from runner._runs import load

@@ -7,8 +7,6 @@ process dies between the two, the parent is stopped without a fork, its stop nam
 it again makes it. The other order would leave two runs that both go on.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What runs there are, and which are unfinished. Read without a lock, and from their statuses where these count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -8,8 +8,6 @@ The loop makes a snapshot when the lines since the last weigh as much as it does
 snapshots of a run together cost a constant factor of its log.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterator

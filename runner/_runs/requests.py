@@ -9,8 +9,6 @@ requests are removed, and whoever posted one reads the end from the state.
 A stop or a park waits until nothing is in flight, so that outcomes stand before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal

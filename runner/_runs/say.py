@@ -1,7 +1,5 @@
 """What a person says to a run that nobody asked about: a standing rule, a message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

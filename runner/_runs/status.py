@@ -4,8 +4,6 @@ The words are made of the state alone, so whoever has to read the log finds the 
 words and of the fold: those of another version are not understood, and the log is read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

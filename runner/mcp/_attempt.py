@@ -10,8 +10,6 @@
   were not processed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable

@@ -5,8 +5,6 @@ waits, and leaves it; when that task's loop ends, so does the server's process. 
 again: the next call opens another, which has certainly sent nothing yet.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress

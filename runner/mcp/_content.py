@@ -1,7 +1,5 @@
 """What an MCP tool returned, as the value that a call returns: text, JSON and images."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -10,8 +10,6 @@ stands at the start of the question. Anything else that the server asks is cance
 alike it looks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

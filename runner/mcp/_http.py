@@ -4,8 +4,6 @@ A status that a server gives before it reads a request proves that the call did 
 of it proves nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

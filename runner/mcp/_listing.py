@@ -4,8 +4,6 @@ What is listed goes to the model with every request and is shown to people, and 
 schema need no bound, because they are never applied here.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

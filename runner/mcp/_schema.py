@@ -5,8 +5,6 @@ what the schema allows, so a schema that can't be followed allows everything: an
 of it, one that is too deep. Patterns are left to the server, because an expression of a stranger's may take for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

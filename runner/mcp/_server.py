@@ -4,8 +4,6 @@ Tools outlive connections: each call uses the connection of its own event loop, 
 last one has ended. A server that can't be reached was asked to do nothing, so the attempt is a `ToolFailed`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A server's annotations are hints from a stranger, as the protocol itself says. S
 that server, and any other tool is `non_idempotent`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

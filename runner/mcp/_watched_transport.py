@@ -4,8 +4,6 @@ The SDK raises the same error, "the connection is closed", for a request that wa
 was lost. They differ here: a request that was not handed to the transport was not sent.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress

@@ -8,8 +8,6 @@ from a name as the command line has it. `Price` states a model's price when no l
 or from a client of yours, and reach no log.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

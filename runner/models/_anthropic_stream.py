@@ -5,8 +5,6 @@ model wrote: a helper that completes them would turn arguments that were cut off
 no JSON object can't go back as one, so there it is wrapped as Anthropic's own guide has it; the call keeps the text.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 

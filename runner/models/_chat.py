@@ -5,8 +5,6 @@ complete only when it has a `finish_reason`, and a stream only after its `[DONE]
 as having used the bound.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The reply is whole when a `finish_reason` came and then the `[DONE]` that ends t
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

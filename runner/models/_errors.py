@@ -13,8 +13,6 @@ A provider that says otherwise (`x-should-retry`, a used-up quota) is believed. 
 own `Date`. No message contains a key, so no key reaches a log.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any

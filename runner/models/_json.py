@@ -5,8 +5,6 @@ escapes that no UTF-8 text can hold, fields that this version does not know. So 
 text, and a request is written around them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -5,8 +5,6 @@ and name all their fields as required; a field with a default may be null, which
 dictionary with keys of the model's choice, a tuple or a value of any type can't be expressed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Texts are put together by the name of their field, known or not, and what a list
 piece says replaces what was said before. A value that comes whole keeps its spelling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

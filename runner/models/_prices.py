@@ -5,8 +5,6 @@ an unknown cost, which is None and never 0. Tokens and web searches are counted;
 paid by time or by size is not.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import math

@@ -4,8 +4,6 @@ The log is the conversation, so `store` is off and reasoning comes encrypted; ev
 reply is complete only when its `status` says so; streamed, it is the response that `response.completed` carries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 

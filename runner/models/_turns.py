@@ -8,8 +8,6 @@ A conversation that is to be summarised is sent as one text. Its calls can't be 
 the tools they belong to nor a place for their results, and whatever a provider demands of a conversation holds.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ the instructions that a vendor adds for tools. What a request only refers to (a 
 a vendor's own tool fetches) is not included. The bound of output tokens is the limit that is sent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from abc import ABC, abstractmethod

@@ -5,8 +5,6 @@ so no connection outlives its event loop. A user's client is used as it is, exce
 rewrites what it sends (Azure, Bedrock, Vertex) is given the body's values; they keep their order but not their bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

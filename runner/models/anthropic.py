@@ -6,8 +6,6 @@ version included, cut out of the reply's own text. A reply is complete only when
 `runner.Agent(parameters=...)` passes through, for example `{"cache_control": {"type": "ephemeral"}}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ Some checks are made once for each crash group that was to be fixed; where a tas
 before the check's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Those of the first half look at the workspace and the tracker alone, the others 
 or an empty text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

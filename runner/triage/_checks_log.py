@@ -4,8 +4,6 @@ The sums are taken from the events one by one, not from the state, so that a mis
 itself. Each returns why it fails, or an empty text.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 Each returns why it fails, or an empty text.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 

@@ -4,8 +4,6 @@ A patch is the one thing here that a repeat would do wrong: it declares `non_ide
 workspace, because the file itself tells whether the patch is in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

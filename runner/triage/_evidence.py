@@ -4,8 +4,6 @@ Each piece is looked up when a check first asks for it. A piece that can't be ha
 fails with that reason: a world that is gone must not look like a world in order.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

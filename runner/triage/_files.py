@@ -1,7 +1,5 @@
 """The small files of a job's world: private, replaced as a whole, and never reached through a link or a pipe."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -5,8 +5,6 @@ process, however it dies. A lock on a file that is no longer the one in the dire
 the holder can ask whether it still is.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

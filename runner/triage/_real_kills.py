@@ -1,7 +1,5 @@
 """The job under real SIGKILL: real processes, real flushes, a real workspace, and the tracker over HTTP."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -5,8 +5,6 @@ they started when pytest ends, when their time is up, or when the process that a
 they see a few harmless variables: keys of models and services are among the others.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

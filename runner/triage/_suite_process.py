@@ -6,8 +6,6 @@ does it when pytest ends or its time is up. On Linux this process is also the on
 to, so a test's child that left the group, or the session, is found and ended too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

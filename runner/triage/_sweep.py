@@ -5,8 +5,6 @@ answers over HTTP, and it costs no socket. Nothing of the job is written for the
 turns are few and whose tools are fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial

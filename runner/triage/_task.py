@@ -6,8 +6,6 @@ added or put in place of those. A run's task is the task's name and no more, so 
 for it; what is to be done stands in the agent's instructions.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -15,8 +15,6 @@ use the tracker. What it sends must be JSON (415) and arrive within seconds (408
 process alone: it does not survive a restart, as in the services this one stands for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@ tools, because a tool's effect is a statement about the service: a tracker that 
 `non_idempotent`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -4,8 +4,6 @@ A key and what it made are written in one transaction. Two would leave a moment 
 its key: the repeat of that request would then file it twice, and no agent could do anything about it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ second process out of the workspace. Whether a workspace is there is decided by 
 not at all.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

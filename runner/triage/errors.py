@@ -11,8 +11,6 @@ runner.RunError
 `exit_status` is what `refold` ends with: 2 for what can't be meant, 4 for what another process holds, else 1.
 """
 
-from __future__ import annotations
-
 import runner
 
 

@@ -4,8 +4,6 @@ A client reads and unpacks a whole body before anybody sees it. `BodyLimit`, as 
 stops at a size. What was cut is still an answer: its status says what became of the request.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import zlib

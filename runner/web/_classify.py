@@ -20,8 +20,6 @@ a refusal because of the key itself (mostly 422, also 400)        unknown
   worth another try.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import suppress
 from types import TracebackType

@@ -20,8 +20,6 @@ It serves sync and async clients alike, and asks of a request only what httpx an
 `headers` and `extensions`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import functools

@@ -3,8 +3,6 @@
 A command says that it is written, or for which process it was left.
 """
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 

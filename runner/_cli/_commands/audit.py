@@ -3,8 +3,6 @@
 Turns, calls and attempts are told in their order; a life's heading stands before the first of them that it wrote.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

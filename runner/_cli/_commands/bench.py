@@ -5,8 +5,6 @@ printed is the median of the rounds' own medians and ratios. Text is random, bec
 directory where a flush reaches no disk is refused: nothing would be measured.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -5,8 +5,6 @@ and damage are said on stderr. On a terminal alone, characters that it would obe
 escapes, which mean the same.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

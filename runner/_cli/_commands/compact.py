@@ -1,7 +1,5 @@
 """`refold compact`: a snapshot of a run's state by hand; audit and retrace still see every event."""
 
-from __future__ import annotations
-
 import click
 
 import runner

@@ -1,7 +1,5 @@
 """`refold copy`: a run as a directory elsewhere, to be read and kept."""
 
-from __future__ import annotations
-
 import click
 
 import eventlog

@@ -1,7 +1,5 @@
 """`refold export`: a run becomes a test, which fails where the current code first decides differently."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from pathlib import Path

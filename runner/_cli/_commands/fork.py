@@ -1,7 +1,5 @@
 """`refold fork`: a run goes on from an earlier line, as another run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

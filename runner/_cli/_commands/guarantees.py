@@ -1,7 +1,5 @@
 """`refold guarantees`: what happens to a call when the process dies in it, for each tool, and a check for CI."""
 
-from __future__ import annotations
-
 import click
 
 import runner

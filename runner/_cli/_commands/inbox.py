@@ -1,7 +1,5 @@
 """`refold inbox`: what all runs ask of a person, oldest first, with the commands that answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """`refold ls`: every run of a directory, newest first, a damaged one among the others with its problem."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import multiprocessing

@@ -6,8 +6,6 @@ because approving, settling and resuming stay with people: an assistant reads a 
 tools wrote, and some of that may be addressed to it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io
@@ -84,9 +82,6 @@ def _tool(command: click.Command, runs: str) -> Callable[..., Any]:
     async def about_all() -> CallToolResult:
         return await ask()
 
-    # The SDK reads the hints of a tool's parameters, and this module's imports are late.
-    for function in (about_one, about_all):
-        function.__annotations__["return"] = CallToolResult
     return about_one if any(parameter.name == "run" for parameter in command.params) else about_all
 
 

@@ -1,7 +1,5 @@
 """`refold migrate`: the tables that a database needs for runs."""
 
-from __future__ import annotations
-
 import click
 
 import eventlog

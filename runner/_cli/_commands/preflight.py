@@ -1,7 +1,5 @@
 """`refold preflight`: before a deploy, whether the current code can carry on every unfinished run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

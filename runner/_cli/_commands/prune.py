@@ -4,8 +4,6 @@ What a fork comes from stays as long as the fork may go on, and a child run as l
 ended as long ago.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 

@@ -4,8 +4,6 @@ The page holds what the agent read, so it is readable by its owner only, like th
 masked before it is written.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

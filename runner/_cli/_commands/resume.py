@@ -1,7 +1,5 @@
 """`refold resume`: carry one run on, or after a deploy every interrupted run of an agent."""
 
-from __future__ import annotations
-
 import functools
 import shlex
 from pathlib import Path

@@ -5,8 +5,6 @@ somebody to see to that reason. What can't be carried on is said and passed by, 
 others waiting.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`refold retrace`: whether the current code makes the same decisions. Nothing is asked, run or written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

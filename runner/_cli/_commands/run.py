@@ -1,7 +1,5 @@
 """`refold run` and `refold enqueue`: a user's own agent, started from the command line, or left to a worker."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

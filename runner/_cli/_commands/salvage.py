@@ -4,8 +4,6 @@ What is missing may have had effects outside, and nobody can say which. So the n
 its history ends; a run that was done stays done. The damaged one is not touched.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

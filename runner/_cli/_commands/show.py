@@ -1,7 +1,5 @@
 """`refold show`: where a run stands, from its log alone; it takes no lock and starts nothing."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`refold verify`: whether a log is whole, what it can be trusted to survive, and the sum to keep elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

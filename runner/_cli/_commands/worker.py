@@ -1,7 +1,5 @@
 """`refold worker`: a process that carries on every due run of some agents, until a signal ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

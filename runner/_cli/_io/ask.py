@@ -5,8 +5,6 @@ command that fails simply leaves it open: the run pauses, and any process may an
 cancels the question.) At the terminal the default is No.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

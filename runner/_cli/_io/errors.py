@@ -11,8 +11,6 @@
 Bad input never gives a traceback. An error that no rule here knows is one sentence too; `--verbose` adds its traceback.
 """
 
-from __future__ import annotations
-
 import errno
 from enum import IntEnum
 from typing import NoReturn

@@ -5,8 +5,6 @@ user's file, or a file that does not look like one of ours is refused; nothing i
 is written beside it and takes its place at once, so a link that appears meanwhile is replaced and not followed.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

@@ -8,8 +8,6 @@ All but the verdict may be left out. No output, `null`, a failure or an answer t
 open: a hook that breaks must not decide anything.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import shutil

@@ -4,8 +4,6 @@ It shows the newest saved state, so that what a person reads is what a resume wo
 that runs what is not saved yet: the end of the model's text as it comes, and what a call says of its progress.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -3,8 +3,6 @@
 The library configures neither structlog nor logging; this command does, once, to stderr, with nothing a terminal obeys.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import MutableMapping

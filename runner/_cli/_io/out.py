@@ -3,8 +3,6 @@
 JSON is printed in ASCII, which no terminal obeys and every locale shows.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

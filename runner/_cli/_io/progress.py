@@ -1,7 +1,5 @@
 """Progress: one live view where a person watches a terminal, elsewhere one plain line for each event, on stderr."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Sequence

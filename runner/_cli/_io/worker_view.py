@@ -1,7 +1,5 @@
 """A worker on a terminal: its runs, newest first, and what it could not do. Elsewhere nothing is drawn."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A run as data: what `--json` prints, and what the pages for people are made from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from replay import CallState, Question, State

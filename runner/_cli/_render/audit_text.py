@@ -3,8 +3,6 @@
 Nothing here shortens or escapes: whoever prints it does.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from replay import Audit

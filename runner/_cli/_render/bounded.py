@@ -1,7 +1,5 @@
 """What an assistant is given of a run: data without what looks like a secret, and no more than it can read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import runner

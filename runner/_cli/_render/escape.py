@@ -5,8 +5,6 @@ each line. Arguments stand on one line, cut in the middle when they are long, so
 Names with letters of several alphabets say so, because some letters of different alphabets look the same.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

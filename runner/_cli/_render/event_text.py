@@ -1,7 +1,5 @@
 """A state or an event in words for a person, one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

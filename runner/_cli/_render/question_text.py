@@ -1,7 +1,5 @@
 """Open questions, as a person reads them: what would run, the exact arguments, and the commands that answer."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the commands of the demonstration share: their options, and a look at whether their extra is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

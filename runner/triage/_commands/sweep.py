@@ -5,8 +5,6 @@ processes, syncs and signals; `--random` kills the larger jobs at random moments
 wrong, else 1: then every failure is named by an id, and `--only ID` runs it again.
 """
 
-from __future__ import annotations
-
 import json as json_
 import os
 import sys

@@ -1,7 +1,5 @@
 """`refold tracker`: fault injection for the demonstration's tracker."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

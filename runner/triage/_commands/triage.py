@@ -1,7 +1,5 @@
 """`refold triage`: the job that shows what refold is for, carried on from whatever moment its process died."""
 
-from __future__ import annotations
-
 import functools
 import shlex
 from pathlib import Path
