@@ -19,8 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import portalocker
-
 from eventlog._disk_look import links_and_size
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ NO_WRITING: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 SECTOR: Final = 512
 """Bytes that a disk writes whole or not at all."""
 _CANNOT_SYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS})
+_HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
@@ -202,18 +201,17 @@ class Disk:
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
         """Take the kernel's lock on an open file at once, or return False when another descriptor holds it."""
-        kind = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         try:
-            portalocker.lock(fd, kind | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.exceptions.AlreadyLocked:
-            return False
-        except portalocker.exceptions.LockException as error:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _HELD:
+                return False
             raise OSError(errno.ENOLCK, f"the file system refuses to lock: {error}") from error
         return True
 
     def unlock(self, fd: int) -> None:
         """Give the kernel's lock back, for every process that has a copy of this descriptor."""
-        portalocker.unlock(fd)
+        fcntl.flock(fd, fcntl.LOCK_UN)
 
     def mounts(self) -> str:
         """Give the system's table of mounts as text: mountinfo on Linux, mount(8)'s output elsewhere."""

@@ -9,6 +9,9 @@ questions; `stop` ends a run for good; `fork` goes on from an earlier line.
 crash tests. The types of messages are in `replay.messages`.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import runner._siblings  # noqa: F401 (first: another package of the same name fails here, with a sentence)
 
 # isort: split
@@ -16,7 +19,7 @@ from eventlog import BadRunId, DiskFull, LogDamaged, NoSuchRun, RunExists, RunLo
 from replay import Question, State
 from replay.messages import CostBound, Image, Reply, ToolCall, Usage
 from replay.values import Effect, Limits
-from runner import errors, review
+from runner import errors
 from runner._agent.agent import Agent
 from runner._agent.agent_tool import as_tool
 from runner._agent.call import Call, Found, Missing, Unsure, current_call
@@ -54,6 +57,17 @@ from runner.errors import (
     Stopped,
     ToolFailed,
 )
+
+if TYPE_CHECKING:
+    from runner import review
+else:
+
+    def __getattr__(name: str) -> Any:
+        """`runner.review`, imported when it is used: most programs carry runs on and never compare logs."""
+        if name == "review":
+            return importlib.import_module("runner.review")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Agent",

@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, Literal
 
@@ -91,6 +90,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
             return _bounded(float(headers[name].encode("ascii")) / unit)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 (few answers have a date, and it takes long to import)
+
     with suppress(TypeError, ValueError):
         until = parsedate_to_datetime(headers.get("retry-after", ""))
         since = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)

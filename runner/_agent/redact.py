@@ -47,11 +47,21 @@ def _lower(text: str) -> str:
 
 
 class Anchored:
-    """A pattern that is tried only where one of its words stands, in any case."""
+    """A pattern that is tried only where one of its words stands, in any case.
 
-    def __init__(self, words: str, pattern: str) -> None:
-        self._words = re.compile(words)
-        self._pattern = re.compile(pattern, re.IGNORECASE)
+    It is compiled when it is first used: most programs that import this never mask anything.
+    """
+
+    def __init__(self, words: str, pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> None:
+        self._parts = words, pattern, flags
+
+    @functools.cached_property
+    def _words(self) -> re.Pattern[str]:
+        return re.compile(self._parts[0])
+
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(*self._parts[1:])
 
     def sub(self, repl: Callable[[re.Match[str]], str], text: str, /) -> str:
         """The text with every match replaced."""
@@ -71,8 +81,7 @@ class Token(Anchored):
     """A pattern that is tried only where a word of some length begins."""
 
     def __init__(self, pattern: str, least: int) -> None:
-        self._words = re.compile(rf"[A-Za-z0-9_-]{{{least},}}")
-        self._pattern = re.compile(pattern)
+        super().__init__(rf"[A-Za-z0-9_-]{{{least},}}", pattern, re.NOFLAG)
 
     def _starts(self, text: str) -> Iterator[int]:
         for word in self._words.finditer(text):

@@ -5,15 +5,12 @@ process, however it dies. A lock on a file that is no longer the one in the dire
 the holder can ask whether it still is.
 """
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
 
-import portalocker
-
 from runner.triage import _files
-
-_EXCLUSIVE = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
 
 
 class Held:
@@ -46,13 +43,13 @@ def take(file: Path) -> Held | None:
     descriptor = _files.open_regular(file, os.O_RDWR | os.O_CREAT)
     held = Held(file, descriptor)
     try:
-        portalocker.lock(descriptor, _EXCLUSIVE)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not held.still():  # the holder before us moved the directory away between our open and our lock
             held.release()
             return None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-    except portalocker.AlreadyLocked:
+    except BlockingIOError:
         held.release()
         return None
     except BaseException:  # whatever ends this leaves no lock

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.structure.sources import Module, Product
 
 _HOUSE = """
-eventlog         | msgspec portalocker structlog | eventlog.postgres
+eventlog         | msgspec structlog | eventlog.postgres
 eventlog.postgres | msgspec psycopg              | eventlog
 eventlog.simdisk | msgspec                       | eventlog
 replay           | msgspec                       | eventlog
@@ -51,7 +51,7 @@ _cli             | msgspec structlog click rich jinja2 markupsafe mcp uvicorn   
 commands         |                               | _cli
 ui               | click jinja2 msgspec starlette                                 | eventlog replay runner review _agent _cli
 testing          | msgspec pytest                | eventlog eventlog.simdisk replay runner errors review
-triage           | msgspec portalocker click rich httpx pytest starlette uvicorn  | eventlog replay runner errors review commands testing web
+triage           | msgspec click rich httpx pytest starlette uvicorn  | eventlog replay runner errors review commands testing web
 """  # noqa: E501
 """Each folder, or module beside folders: the libraries it may use, and the folders of ours that it may import."""
 
@@ -88,7 +88,7 @@ DISK_VERBS = {f"eventlog.{verb}" for verb in ("Directory", "store")}
 IMPURE_CALLS = {"__import__", "breakpoint", "eval", "exec", "hash", "id", "input", "open", "print"}
 
 OS_MODULES = {
-    "fcntl", "fileinput", "glob", "io", "mmap", "msvcrt", "os", "portalocker", "posix", "secrets", "shutil", "socket",
+    "fcntl", "fileinput", "glob", "io", "mmap", "msvcrt", "os", "posix", "secrets", "shutil", "socket",
     "sqlite3", "subprocess", "tempfile", "time",
 }  # fmt: skip
 PATH_VERBS = {

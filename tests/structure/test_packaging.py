@@ -75,7 +75,7 @@ def test_the_wheel_asks_for_nothing_that_only_an_extra_needs(wheel: dict[str, st
     """A library that brings a web server into every agent is not installed twice."""
     wanted = HeaderParser().parsestr(_metadata(wheel, "METADATA")).get_all("Requires-Dist", [])
     plain = {line.partition(">")[0] for line in wanted if "extra ==" not in line}
-    assert plain == {"click", "msgspec", "portalocker", "rich", "structlog"}
+    assert plain == {"click", "msgspec", "rich", "structlog"}
 
 
 def test_the_command_can_be_called(wheel: dict[str, str]) -> None:

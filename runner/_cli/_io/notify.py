@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 
 import eventlog
 import replay
@@ -93,6 +92,8 @@ class Notifier:
                 if tell(key, _body(key, state, question)):
                     self._note(note)
                 else:
+                    import structlog  # it takes longer than most commands do
+
                     kind = target.partition(":")[0]
                     structlog.get_logger().warning("nobody was told", run=state.run, question=question.id, by=kind)
 

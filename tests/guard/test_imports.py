@@ -1,0 +1,63 @@
+"""What a start brings in: counted in modules, because seconds depend on the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.unmeasured import environment
+
+OTHERS = """
+import sys, sysconfig
+before = {*sys.modules}
+%s
+import importlib.metadata as metadata
+new = {name.partition(".")[0] for name in {*sys.modules} - before} - {"eventlog", "replay", "runner"}
+print(*sorted(new & {*metadata.packages_distributions()}))
+"""
+"""Prints what of installed packages, ours aside, some code imports."""
+
+
+def imported(code: str) -> set[str]:
+    """The installed packages, ours aside, that some code imports in a new process."""
+    command = [sys.executable, "-c", OTHERS % code]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True, timeout=300)
+    return {*done.stdout.split()}
+
+
+def test_a_program_that_imports_runner_waits_for_one_package_alone() -> None:
+    """typing_extensions comes with msgspec, where it is installed. Lock and log need the standard library alone."""
+    assert imported("import runner") - {"typing_extensions"} == {"msgspec"}
+
+
+@pytest.mark.parametrize("module", ["runner.review", "email.utils", "http.client", "structlog"])
+def test_what_only_some_runs_need_is_imported_when_it_is_used(module: str) -> None:
+    """Each of these takes longer than a directory of runs takes to list."""
+    code = f"import runner, sys; sys.exit({module!r} in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), check=False, timeout=300).returncode
+        == 0
+    )
+
+
+def test_reviews_are_there_for_whoever_names_them() -> None:
+    """A name that is imported late looks like any other."""
+    code = "import runner, sys; assert 'runner.review' not in sys.modules; print(runner.review.audit.__name__)"
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert said.stdout == "audit\n"
+
+
+def test_the_command_lists_runs_with_click_alone() -> None:
+    """rich, structlog and whatever they find installed are for the commands that use them."""
+    assert imported("import runner._cli.main") - {"typing_extensions"} == {"msgspec", "click"}
