@@ -36,9 +36,9 @@ from runner._engine.signals import draining
 from runner._engine.stream import stream
 from runner._policy.decide import decide
 from runner._runs.ask import Receipt, approve, edit, park, refuse, respond, settle, stop
-from runner._runs.compact import compact
 from runner._runs.fork import fork
 from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
+from runner._runs.load import compact
 from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting
 from runner._runs.say import allow, send
 from runner._runs.status import RunStatus

@@ -16,10 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_origin, g
 
 import msgspec
 
-from runner._agent.inner_defaults import with_defaults
-from runner._agent.places import Path, at, put
-from runner._agent.set_order import sorted_sets
-from runner._agent.unknown_keys import unknown_keys
+from runner._agent.json_values import Path, at, put, sorted_sets, unknown_keys, with_defaults
 
 REF = "#/$defs/{name}"
 _THEIRS = ("pydantic", "pydantic_core", "annotated_types")

@@ -20,10 +20,9 @@ from typing import Any
 from runner._agent import json_text
 from runner._agent.adapters import ByMsgspec, Invalid, Problem
 from runner._agent.json_text import InvalidArguments, parse
-from runner._agent.places import NOTHING, Path, at, place, shown
-from runner._agent.repairs import repaired
+from runner._agent.json_values import NOTHING, Path, at, meant, place, shown
 from runner._agent.signature import Parameter, Signature
-from runner._agent.unknown_keys import meant
+from runner._agent.typed import repaired
 
 MOST_PROBLEMS = 10
 

@@ -26,7 +26,7 @@ from runner._engine.inflight import Drain
 from runner._engine.loop import Life, Watch
 from runner._policy import resume_check
 from runner._policy.decide import decide
-from runner._policy.rebuild import rebuilt
+from runner._policy.request import rebuilt
 from runner._runs import load, status
 from runner._runs.questions import Finished, finished
 from runner.errors import BadAgent, NoWorkspace

@@ -5,17 +5,23 @@ hits after a resume. Its digests are made from the request itself: a change of t
 there, whatever the agent says of itself.
 """
 
+import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 import replay
 from replay import State
 from replay.events import ModelAsked
-from replay.messages import Message
+from replay.messages import AssistantMessage, Message, ToolCall, ToolResults
 from replay.values import Digests
 from runner._agent import context as _context
+from runner._agent import json_text
 from runner._agent.agent import AnyAgent
 from runner._agent.model import Request
-from runner._policy import limits, rebuild
+from runner._policy import limits
 from runner.errors import BadAgent
 
 
@@ -46,7 +52,7 @@ def _build(
 
 def _sent(agent: AnyAgent, state: State, rebuilt_upto: int) -> tuple[Message, ...]:
     """The messages of a turn; those before `rebuilt_upto` of the whole conversation are rebuilt."""
-    messages = rebuild.rebuilt(state.messages[:], rebuilt_upto) if rebuilt_upto else None
+    messages = rebuilt(state.messages[:], rebuilt_upto) if rebuilt_upto else None
     return _context.sent(state, messages, _context.trim(agent.context, state))
 
 
@@ -108,3 +114,31 @@ def _digests(agent: AnyAgent, state: State, request: Request, upto: int, rebuilt
         if request.parameters == agent.parameters and request.output is None
         else replay.digest_value([dict(request.parameters), request.output]),
     )
+
+
+def rebuilt(messages: Sequence[Message], upto: int) -> tuple[Message, ...]:
+    """The messages, with every reply before index `upto` made anew from its text and its calls."""
+    return tuple(_rebuilt(messages, upto))
+
+
+def _rebuilt(messages: Sequence[Message], upto: int) -> Iterator[Message]:
+    for index, message in enumerate(messages):
+        if index < upto and isinstance(message, ToolResults):  # not every server takes images
+            yield ToolResults(tuple(replace(result, images=UNSET) for result in message.results))
+        elif index >= upto or not isinstance(message, AssistantMessage):
+            yield message
+        else:
+            reply = message.reply
+            text = reply.text if reply.text.strip() else ""
+            yield AssistantMessage(
+                replace(reply, raw="", text=text, calls=tuple(_rebuilt_call(call) for call in reply.calls))
+            )
+
+
+def _rebuilt_call(call: ToolCall) -> ToolCall:
+    """A call with no id of the provider's, so that adapters make one of ours."""
+    try:
+        given = call.arguments if json_text.parse(call.arguments) is not None else "{}"
+    except json_text.InvalidArguments:
+        given = json.dumps({"invalid": call.arguments}, ensure_ascii=False)
+    return replace(call, provider_id="", arguments=given or "{}")

@@ -147,3 +147,25 @@ def is_due(log: eventlog.Log) -> bool:
 def _say(run: str, findings: list[str]) -> None:
     for finding in findings:
         _logging.logger(run=run).warning("a snapshot was passed over", finding=finding)
+
+
+def compact(run: str, *, runs: eventlog.Runs) -> eventlog.Snapshot:
+    """Keeps a snapshot of a run's state: the next resume need not begin at its first event. No event is removed.
+
+    A run that is carried on does this by itself when its log has grown.
+
+    Args:
+        run: The run.
+        runs: Where the runs are: a path, a URL, or a store.
+
+    Returns:
+        The snapshot: the line it stands for, and its size in bytes.
+
+    Raises:
+        eventlog.RunLocked: A process is running it.
+        eventlog.LogError: It can't be read, or the snapshot can't be written; the run is as it was.
+    """
+    with held(eventlog.store(runs), run) as log:
+        snapshot = log.compact(replay.dump(replay.load(log.lines)), replay.FOLD_VERSION)
+    assert snapshot is not None
+    return snapshot

@@ -12,6 +12,7 @@
 
 import asyncio
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -19,13 +20,51 @@ from typing import Any
 import mcp
 from pydantic import ValidationError
 
+import runner
 from runner import Call, NeedsPerson, OutcomeUnknown, ToolFailed
 from runner._transport import SOON, WAIT
-from runner.mcp import _content, _http
+from runner.mcp import _watched_transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
 from runner.mcp._terms import Terms
 from runner.mcp._watched_transport import ATTEMPT, CALL, KEY, RUN
+
+MOST_SHOWN = 500
+
+
+def content(result: Any) -> Any:
+    """The structured content if there is any, else the text, else a list of what there is.
+
+    An error that the tool reports is a result like any other, marked as what it is.
+    """
+    if result.structured_content is not None:
+        pictures = [_block(block) for block in result.content if isinstance(block, mcp.types.ImageContent)]
+        found: Any = [result.structured_content, *pictures] if pictures else result.structured_content
+    else:
+        blocks = [_block(block) for block in result.content]
+        texts = [block for block in blocks if isinstance(block, str)]
+        found = "\n".join(texts) if len(texts) == len(blocks) else blocks
+    return {"isError": True, "content": found} if result.is_error else found
+
+
+def short(found: Any) -> str:
+    """A value in a few words, for a sentence about something else."""
+    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def _block(block: Any) -> Any:
+    if isinstance(block, mcp.types.TextContent):
+        return block.text
+    if isinstance(block, mcp.types.ImageContent):
+        return runner.Image(block.mime_type, block.data)
+    shown: dict[str, Any] = block.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for holder in (shown, shown.get("resource", {})):
+        for name in ("data", "blob"):
+            if isinstance(holder.get(name), str):
+                holder[name] = f"[{len(holder[name])} characters of base64]"
+    return shown
+
 
 Progress = Callable[[Call, float, float | None, str | None], Awaitable[None] | None]
 
@@ -51,10 +90,10 @@ async def attempt(
         )
         result = await _sent(connection, params, terms, call, leg, _reporting(call, progress))
         if not isinstance(result, mcp.types.InputRequiredResult):
-            value = _content.value(result)
+            found = content(result)
             if elicitation.open:
-                raise NeedsPerson(f"{elicitation.asks()} (asked to wait, it answered: {_content.short(value)})")
-            return value
+                raise NeedsPerson(f"{elicitation.asks()} (asked to wait, it answered: {short(found)})")
+            return found
         answers = elicitation.forms(result.input_requests or {})
         if elicitation.open:
             raise NeedsPerson(elicitation.asks())
@@ -111,6 +150,6 @@ async def _sent(
 def _nothing(connection: Connection, terms: Terms, code: int, leg: str) -> tuple[bool, bool]:
     """Whether the server refused this leg before it looked into it, for good or for now."""
     status = connection.statuses.get(leg)
-    refused = code in terms.refused or status in _http.REFUSED
-    session_over = status == _http.NO_SESSION and not connection.modern
+    refused = code in terms.refused or status in _watched_transport.REFUSED
+    session_over = status == _watched_transport.NO_SESSION and not connection.modern
     return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT or session_over

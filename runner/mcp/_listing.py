@@ -1,17 +1,25 @@
-"""What a server may list: tools whose names a person can read and tell apart, and schemas of a bounded size.
+"""What a server may list, and what a model may send to it: checked here before anything goes out.
 
-What is listed goes to the model with every request and is shown to people, and a server may be hostile. Patterns in a
-schema need no bound, because they are never applied here.
+What is listed goes to the model with every request and is shown to people, and a server may be hostile: so names must
+be ones that a person can read and tell apart, and schemas are of a bounded size.
+
+Arguments are checked against the schema before any attempt. The server checks them too; this check saves an attempt
+and tells the model what is wrong and where. It never refuses what the schema allows, so a schema that can't be followed
+allows everything: an invalid one, a reference that leads out of it, one that is too deep. Patterns are never applied,
+because an expression of a stranger's may take for ever.
 """
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped] # it ships no types
 import mcp
+import referencing
 from pydantic import TypeAdapter, ValidationError
+from referencing.exceptions import Unresolvable
 
 from runner import BadTool
 
@@ -72,3 +80,28 @@ def _schema(tool: mcp.Tool) -> str:
         ]
     texts = len(json.dumps(tool.input_schema)) + len(tool.description or tool.title or "")
     return f"its schema and description take {texts} characters, more than {MOST_TEXT}" if texts > MOST_TEXT else ""
+
+
+MOST_SHOWN = 300
+
+_Standard: Any = jsonschema.Draft202012Validator
+
+
+def _additional(validator: Any, allowed: object, instance: object, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """`additionalProperties`, where no pattern decides which properties are additional."""
+    if "patternProperties" not in schema:
+        yield from _Standard.VALIDATORS["additionalProperties"](validator, allowed, instance, schema)
+
+
+_OFF = dict.fromkeys(("format", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties"))
+_Validator: Any = jsonschema.validators.extend(_Standard, _OFF | {"additionalProperties": _additional})
+
+
+def problem(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+    """The first thing that `schema` forbids about `arguments`, as a sentence with its place, or None."""
+    validator = _Validator(schema, registry=referencing.Registry())
+    try:
+        found = jsonschema.exceptions.best_match(validator.iter_errors(arguments))
+    except (jsonschema.SchemaError, Unresolvable, RecursionError, TypeError, ValueError, AttributeError):
+        return None
+    return None if found is None else f"{found.json_path}: {found.message[:MOST_SHOWN]}"

@@ -17,7 +17,7 @@ import mcp
 import runner
 from runner import BadTool, Call, ToolFailed
 from runner._transport import SOON
-from runner.mcp import _attempt, _content, _http, _listing, _schema, _terms
+from runner.mcp import _attempt, _listing, _terms, _watched_transport
 from runner.mcp._attempt import Progress
 from runner.mcp._connection import Connection, ServerDown
 from runner.mcp._elicitation import Elicitation
@@ -124,7 +124,7 @@ class Server:
         """
         connection = await self._connected()
         params = mcp.types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
-        return _content.value(await connection.call(params, None))
+        return _attempt.content(await connection.call(params, None))
 
     def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
         try:
@@ -150,7 +150,7 @@ class Server:
             max_wait=terms.max_wait,
             secret=terms.secret,
         )
-        made.validate = functools.partial(_schema.problem, made.schema)
+        made.validate = functools.partial(_listing.problem, made.schema)
         if terms.lookup is not None:
             made.lookup(visible_within=terms.visible_within)(terms.lookup)
         return made
@@ -191,7 +191,7 @@ class Server:
 
     def _transport(self, statuses: dict[str, int]) -> Transport:
         if isinstance(self._where, str):
-            return _http.transport(self._where, statuses)
+            return _watched_transport.transport(self._where, statuses)
         if isinstance(self._where, mcp.StdioServerParameters):
             where = self._where.model_copy(
                 update={"encoding_error_handler": "replace"}

@@ -1,16 +1,21 @@
-"""Watches a connection's streams, between the SDK and its transport, to know what was sent.
+"""Ways to a server, watched to know what was sent and how HTTP answered it.
 
 The SDK raises the same error, "the connection is closed", for a request that was never sent and for one whose answer
-was lost. They differ here: a request that was not handed to the transport was not sent.
+was lost. They differ here: a request that was not handed to the transport was not sent. Of most HTTP statuses it makes
+one protocol error, which proves nothing; a status that a server gives before it reads a request proves that the call
+did nothing.
 """
 
+import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
+import httpx2
 import mcp
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
@@ -122,3 +127,26 @@ class _Write(_Stream):
     async def send(self, item: Any, /) -> None:
         self._watched.hand(item)
         await self._inner.send(item)
+
+
+REFUSED = frozenset({401, 403, 405, 413, 415})
+NO_SESSION = 404
+"""Of an older protocol, where a tool's own errors come with 200: the server does not know the session any more."""
+
+TIMEOUT = httpx2.Timeout(30.0, read=300.0)
+"""Seconds, as the SDK has them: a stream may be silent for long. A call's own timeout is the tool's."""
+
+
+@asynccontextmanager
+async def transport(url: str, statuses: dict[str, int]) -> AsyncIterator[Any]:
+    """The SDK's transport to `url`; the status of each answer to a leg goes to `statuses`, by the leg's key."""
+
+    async def note(response: httpx2.Response) -> None:
+        with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
+            statuses[json.loads(response.request.content)["params"]["_meta"][KEY]] = response.status_code
+
+    async with (
+        httpx2.AsyncClient(timeout=TIMEOUT, event_hooks={"response": [note]}) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams

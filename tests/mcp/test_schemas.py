@@ -13,7 +13,7 @@ from hypothesis import strategies
 
 import runner
 import runner.testing
-from runner.mcp._schema import problem
+from runner.mcp._listing import problem
 from tests.support import stage
 
 SCHEMA: dict[str, Any] = {
