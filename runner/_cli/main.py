@@ -1,41 +1,39 @@
-"""The list of commands, and the frame around each: quiet logging, one place for errors."""
+"""The list of commands, and the frame around each: quiet logging, one place for errors.
+
+Other packages bring commands by the entry-point group `refold.commands`; see `runner.commands`.
+"""
 
 import importlib.metadata
 import io
 import os
 import sys
 import traceback
-from typing import Any
+from collections.abc import Collection, Iterator
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Never
 
 import click
 
-from runner._cli import external
 from runner._cli._commands.answer import allow, approve, edit, park, refuse, respond, send, settle, stop
 from runner._cli._commands.audit import audit
 from runner._cli._commands.bench import bench
-from runner._cli._commands.cat import cat
-from runner._cli._commands.compact import compact
-from runner._cli._commands.copy import copy
-from runner._cli._commands.export import export
-from runner._cli._commands.fork import fork
-from runner._cli._commands.guarantees import guarantees
-from runner._cli._commands.inbox import inbox
-from runner._cli._commands.ls import ls
+from runner._cli._commands.code import guarantees, preflight, retrace
+from runner._cli._commands.export import export, report
+from runner._cli._commands.log import cat, compact, copy, migrate, verify
+from runner._cli._commands.ls import inbox, ls
 from runner._cli._commands.mcp import mcp
-from runner._cli._commands.migrate import migrate
-from runner._cli._commands.preflight import preflight
 from runner._cli._commands.prune import prune
-from runner._cli._commands.report import report
 from runner._cli._commands.resume import resume
-from runner._cli._commands.retrace import retrace
-from runner._cli._commands.run import enqueue, run
+from runner._cli._commands.run import enqueue, fork, run
 from runner._cli._commands.salvage import salvage
 from runner._cli._commands.show import show
 from runner._cli._commands.ui import ui
-from runner._cli._commands.verify import verify
 from runner._cli._commands.worker import worker
 from runner._cli._io import errors as _errors
 from runner._cli._io import logging_setup, out
+from runner._cli._io.errors import Refused
+
+GROUP = "refold.commands"
 
 
 class Root(click.Group):
@@ -51,16 +49,16 @@ class Root(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's own signature)
         """Ours in the order of their registration, from doing to looking; then those of other packages."""
-        return [*self.commands, *(name for _, names in external.names(self.commands) for name in names)]
+        return [*self.commands, *(name for _, names in external_names(self.commands) for name in names)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One of ours, else one that a package brought."""
-        return super().get_command(ctx, cmd_name) or external.command(cmd_name)
+        return super().get_command(ctx, cmd_name) or external_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List each kind under a heading of its own."""
         width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
-        for heading, names in (("Commands", list(self.commands)), *external.names(self.commands)):
+        for heading, names in (("Commands", list(self.commands)), *external_names(self.commands)):
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
             if found:
                 with formatter.section(heading):
@@ -80,6 +78,41 @@ class Root(click.Group):
             if ctx.params["verbose"]:
                 out.err("".join(traceback.format_exception(error)))
             ctx.exit(_errors.status(error))
+
+
+def external_names(taken: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The names that are not `taken`, sorted under a heading each: other packages' first, our demonstration last."""
+    entries = [entry for entry in entry_points(group=GROUP) if entry.name not in taken]
+    demonstration = {entry.name for entry in entries if _package(entry) == "refold"}
+    yield "Commands of other packages", sorted({entry.name for entry in entries} - demonstration)
+    yield "Demonstration", sorted(demonstration)
+
+
+def external_command(name: str) -> click.Command | None:
+    """The command of this name, or None. One that can't be imported is a command that says so."""
+    entry = next(iter(entry_points(group=GROUP, name=name)), None)
+    if entry is None:
+        return None
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (another package's code: whatever it raises is its answer)
+        return _broken(entry, f"{type(error).__name__}: {error}")
+    if not isinstance(loaded, click.Command):
+        return _broken(entry, f"{entry.value} is a {type(loaded).__name__}, not a click.Command")
+    return loaded
+
+
+def _broken(entry: EntryPoint, why: str) -> click.Command:
+    def refuse() -> Never:
+        hint = f"Mend or uninstall {_package(entry)}, which brings it."
+        raise Refused(f"the command {entry.name} can't be imported: {why}", hint)
+
+    lenient = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(entry.name, lenient, refuse, short_help=f"(can't be imported: {why})", add_help_option=False)
+
+
+def _package(entry: EntryPoint) -> str:
+    return "an unknown package" if entry.dist is None else entry.dist.name
 
 
 def _open_closed_streams() -> None:
@@ -118,26 +151,7 @@ def main(*, verbose: bool) -> None:
 
 for command in (
     *(run, enqueue, worker, resume, stop, park, fork, send, approve, refuse, edit, respond, allow, settle),
-    *(
-        ls,
-        inbox,
-        show,
-        audit,
-        report,
-        ui,
-        cat,
-        verify,
-        salvage,
-        compact,
-        prune,
-        migrate,
-        copy,
-        retrace,
-        preflight,
-        export,
-        guarantees,
-        mcp,
-    ),
-    bench,
+    *(ls, inbox, show, audit, report, ui, cat, verify, salvage, compact, prune, migrate, copy),
+    *(retrace, preflight, export, guarantees, mcp, bench),
 ):
     main.add_command(command)

@@ -14,7 +14,7 @@ import runner
 from replay import State
 from runner._cli import load_agent, options
 from runner._cli._io import logging_setup, notify, out
-from runner._cli._io.worker_view import view
+from runner._cli._io.progress import worker_view
 
 
 @click.command()
@@ -60,7 +60,7 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, leave)
-    with view() as show:
+    with worker_view() as show:
         told = asyncio.create_task(telling.run())
         async with runner.Worker(agents, runs=runs, at_once=at_once, grace=grace, watch=saved) as carrying:
             while not left.is_set():

@@ -1,4 +1,7 @@
-"""Progress: one live view where a person watches a terminal, elsewhere one plain line for each event, on stderr."""
+"""Progress of a run, or of a worker's runs: a live view where a person watches a terminal.
+
+Elsewhere a run is one plain line for each event, on stderr, and of a worker nothing is drawn.
+"""
 
 import os
 import sys
@@ -9,6 +12,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 import replay
+import runner
 from replay import State
 from replay.events import ModelFailed, RunStopped
 from runner._cli._io import out
@@ -73,3 +77,61 @@ def view(runs: str) -> Iterator[Watch]:
 
     with Live(runs=runs) as live:
         yield live
+
+
+MOST = 20
+"""Runs that are shown."""
+
+
+class View:
+    """Draws nothing."""
+
+    def saved(self, state: State, _events: Sequence[replay.AnyEvent]) -> None:
+        """Take note of what a run saved."""
+
+    def table(self, worker: runner.Worker) -> None:
+        """Show what a worker carries now."""
+
+
+class Table(View):
+    """A table that is drawn anew; what a run came to stays above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._states: dict[str, State] = {}
+        self.live = Live(
+            console=Console(highlight=False, markup=False, emoji=False), auto_refresh=False, transient=True
+        )
+
+    def saved(self, state: State, _events: Sequence[replay.AnyEvent]) -> None:
+        """Keep the newest state."""
+        self._states[state.run] = state
+
+    def table(self, worker: runner.Worker) -> None:
+        """Draw the runs that are carried, and print those that no longer are."""
+        from rich.text import Text
+
+        active = worker.active
+        for run in self._states.keys() - set(active):
+            self.live.console.print(Text(_row(self._states.pop(run))))
+        lines = [f"{len(active)} runs"]
+        lines += [_row(state) for state in [*self._states.values()][-MOST:]]
+        lines += [one_line(f"problem: {problem.what}: {problem.error}", 200) for problem in worker.problems.values()]
+        self.live.update(Text("\n".join(lines)), refresh=True)
+
+
+def _row(state: State) -> str:
+    return one_line(f"{state.run}  {event_text.phase(state)}, turn {event_text.turns(state)}  {state.task}", 110)
+
+
+@contextmanager
+def worker_view() -> Iterator[View]:
+    """The view of a worker that fits where stdout goes."""
+    if not out.on_terminal() or os.environ.get("TERM", "dumb") == "dumb":
+        yield View()
+        return
+    table = Table()
+    with table.live:
+        yield table

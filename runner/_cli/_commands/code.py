@@ -1,0 +1,158 @@
+"""`refold retrace`, `preflight` and `guarantees`: what the current code makes of runs, of one, of all, or of none.
+
+Nothing is asked, run or written.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import click
+
+import runner
+from replay import Drift, Retraced, State
+from runner._cli import load_agent, options
+from runner._cli._io import out
+from runner._cli._io.errors import Status, leave
+from runner._cli._render.as_json import fields
+from runner._cli._render.escape import one_line
+
+_DIGEST = re.compile("[0-9a-f]{16,128}")
+
+
+@click.command()
+@options.run
+@load_agent.option
+@options.runs
+@options.json
+def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) -> None:
+    """Walk RUN's history through the current code.
+
+    The first place where it would decide otherwise is a divergence, shown with both sides: exit status 1. The same
+    decision from other instructions, tools, messages or parameters is drift: it is listed, and the exit status is 0.
+    """
+    state = runner.read_state(run, runs)
+    found = runner.review.retrace(run, source.agent(state), runs=runs)
+    if as_json:
+        out.as_json(found)
+    else:
+        out.rows(list(page(found, state.agent)))
+        if found.divergence is not None:
+            out.out()
+            out.out(f"- the history, + the current code\n{found.divergence.diff()}")
+    if found.divergence is not None:
+        leave(Status.FAILED)
+
+
+def page(found: Retraced, agent: str) -> Iterator[out.Row]:
+    """The page for people, row by row."""
+    yield "run", found.run
+    yield "agent", agent
+    split = found.divergence
+    if split is None:
+        yield (
+            "verdict",
+            f"the current code decides the same, at all {found.decisions:,} decisions up to line {found.seq}",
+        )
+    else:
+        yield "verdict", f"the current code decides differently, after {found.decisions:,} decisions that are the same"
+        yield "divergence", f"line {split.seq}, {split.at:%Y-%m-%d %H:%M:%S} UTC: {split.why}"
+    for (_, part), drifts in _by_part(found.drift).items():
+        first = drifts[0]
+        places = f"line {first.seq}" if len(drifts) == 1 else f"{len(drifts)} lines, first line {first.seq}"
+        yield "drift", f"{part} of {first.title} ({places}): {_change(first)}"
+    if not found.drift:
+        yield "drift", "none"
+
+
+def _by_part(drift: tuple[Drift, ...]) -> dict[tuple[str, str], list[Drift]]:
+    parts: dict[tuple[str, str], list[Drift]] = {}
+    for each in drift:
+        parts.setdefault((each.tag, each.part), []).append(each)
+    return parts
+
+
+def _change(drift: Drift) -> str:
+    """What changed. A digest says nothing to a person but that it did."""
+    if all(_DIGEST.fullmatch(value) for value in (drift.was, drift.now)):
+        return "changed"
+    return f"{one_line(drift.was, 80) or 'none'} was, {one_line(drift.now, 80) or 'none'} now"
+
+
+@click.command()
+@load_agent.several
+@options.runs
+@options.json
+def preflight(sources: list[load_agent.Source], runs: str, *, as_json: bool) -> None:
+    """Say whether the code can carry on unfinished runs.
+
+    Looks at every unfinished run. What stands in the way: no agent of its name, a tool that is gone, an effect, an
+    approval, a lookup or arguments that changed under a call, a limit that is reached, events of a later version, a
+    changed workspace, a damaged log. Exit status 1 if any run can't be carried on.
+    """
+    found = runner.review.preflight(options.existing(runs), _agent_of(sources))
+    if as_json:
+        out.as_json([fields(each, "run agent phase seq able issues") for each in found])
+    elif found:
+        out.table(("RUN", "PHASE", "VERDICT", "WHAT"), [row for each in found for row in _rows(each)])
+    else:
+        out.err(f"No unfinished runs in {options.shown(runs)}: nothing was checked.")
+    if not all(each.able for each in found):
+        leave(Status.FAILED)
+
+
+def _agent_of(sources: list[load_agent.Source]) -> Callable[[State], load_agent.AnyAgent | None]:
+    """The current agent of a run, by its name."""
+    fixed = [source.agent() for source in sources if not source.takes_state()]
+    twice = [name for name, count in Counter(agent.name for agent in fixed).items() if count > 1]
+    if twice:
+        raise click.UsageError(f"two agents are named {twice[0]}")
+
+    def agent_of(state: State) -> load_agent.AnyAgent | None:
+        made = [source.agent_of(state) for source in sources if source.takes_state()]
+        found = [agent for agent in (*fixed, *made) if agent is not None and agent.name == state.agent]
+        if len(found) > 1:
+            raise runner.BadAgent(f"two agents are named {state.agent}")
+        return found[0] if found else None
+
+    return agent_of
+
+
+def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
+    """One row for the run, with what was found below each other."""
+    verdict = "goes on" if found.able else "can't go on"
+    ordered = sorted(found.issues, key=lambda issue: not issue.blocks)
+    said = [f"{issue.kind}: {issue.says}" for issue in ordered] or [""]
+    first = (found.run, found.phase, verdict, said[0])
+    return [first, *(("", "", "", each) for each in said[1:])]
+
+
+@click.command()
+@load_agent.option
+@options.runs
+@click.option(
+    "--fail-on",
+    type=click.Choice(["may-ask", "may-repeat"]),
+    multiple=True,
+    help="End with status 1 if this is so of any tool; may be repeated.",
+)
+@options.json
+def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001 (every command takes --runs)
+    """Say what a death in each tool of an agent means.
+
+    One line for each tool, in the words of the rules that settle its calls. No run is read and no tool is run.
+    """
+    found = runner.review.guarantees(source.agent())
+    if as_json:
+        out.as_json([{**_facts(each), "line": str(each)} for each in found])
+    else:
+        out.table(("tool", "effect", "if the process dies in a call"), [(e.tool, e.effect, str(e)) for e in found])
+    failed = [(what, each.tool) for what in fail_on for each in found if _facts(each)[what.replace("-", "_")]]
+    for what, tool in failed:
+        out.err(f"refold: {tool} {what.replace('-', ' ')}")
+    if failed:
+        leave(Status.FAILED)
+
+
+def _facts(each: runner.review.Guarantee) -> dict[str, object]:
+    return fields(each, "tool effect words may_ask may_repeat approval")
