@@ -41,7 +41,6 @@ class Part:
 
     @property
     def file(self) -> str:
-        """The file's name."""
         return segment_name(self.number)
 
 
@@ -123,7 +122,6 @@ class _Rest:
     end: int = 0
 
     def add(self, piece: Piece) -> None:
-        """Look at the next piece."""
         if piece.solid > piece.start:
             self.end = piece.solid
         if self.first is None:

@@ -24,7 +24,6 @@ class Directories:
     """Every directory's names, the durable ones and the changes that are not durable yet."""
 
     def __init__(self, model: Model, names: Names) -> None:
-        """Begin with names that are durable."""
         self._model: Model = model
         self._sure = {directory: dict(found) for directory, found in names.items()}
         self._pending: list[tuple[Change, ...]] = []

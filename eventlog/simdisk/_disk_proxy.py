@@ -14,7 +14,6 @@ class DiskProxy(eventlog.Disk):
     """Forwards every verb to `inner`. Subclass it and override a few."""
 
     def __init__(self, inner: eventlog.Disk) -> None:
-        """Stand in front of `inner`."""
         self.inner = inner
         self._names: dict[int, str] = {}
 
@@ -23,13 +22,11 @@ class DiskProxy(eventlog.Disk):
         return self._names.get(fd, "")
 
     def open(self, path: Path, **how: Any) -> int:
-        """Forward, and remember the name."""
         fd = self.inner.open(path, **how)
         self._names[fd] = path.name
         return fd
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        """Forward, and remember the name."""
         self.inner.rename(source, target, within=within)
         self._names = {fd: target.name if name == source.name else name for fd, name in self._names.items()}
 

@@ -122,15 +122,12 @@ class FaultyDisk(DiskProxy):
         self._sync("datasync", fd, self.inner.datasync)
 
     def sync(self, fd: int) -> None:
-        """Sync; a failing one tells a simulated disk what it leaves."""
         self._sync("sync", fd, self.inner.sync)
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        """Rename."""
         self._do("rename", target, lambda: super(FaultyDisk, self).rename(source, target, within=within))
 
     def link(self, source: Path, target: Path) -> None:
-        """Give one more name."""
         self._do("link", target, lambda: self.inner.link(source, target))
 
     def close(self, fd: int) -> None:

@@ -100,7 +100,6 @@ class Machine:
         self.trace.append(Named(target.name, (Change(there, target.name, number),)))
 
     def unlink(self, path: PurePath) -> None:
-        """Remove a file's name."""
         parent, number = self.directory(path.parent), self.find(path)
         if number in self.directories:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -109,7 +108,6 @@ class Machine:
         self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
 
     def rmdir(self, path: PurePath) -> None:
-        """Remove a directory's name."""
         parent, number = self.directory(path.parent), self.directory(path)
         if self.directories[number]:
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
@@ -131,20 +129,17 @@ class Machine:
         self.trace.append(Sized(number, file.name, size))
 
     def sync(self, number: int) -> None:
-        """Make a file durable."""
         file = self.files[number]
         file.synced = bytes(file.data)
         self.trace.append(Synced(number, file.name))
 
     def sync_failed(self, number: int, pages: Pages) -> None:
-        """Fail to make a file durable."""
         file = self.files[number]
         if pages == "back":
             file.data[:] = file.synced
         self.trace.append(SyncFailed(number, file.name, pages))
 
     def sync_directory(self, path: PurePath) -> None:
-        """Make a directory's names durable."""
         self.trace.append(DirectorySynced(self.directory(path), path.name))
 
     def status(self, number: int) -> os.stat_result:

@@ -38,7 +38,6 @@ class Platter:
         self._directories = Directories(model, image.directories)
 
     def apply(self, op: Op) -> None:
-        """Take one operation."""
         match op:
             case Wrote(file=file, offset=offset, data=data):
                 self._surfaces[file].write(offset, data)

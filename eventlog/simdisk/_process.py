@@ -41,7 +41,6 @@ class Process(eventlog.Disk):
     def open(
         self, path: Path, *, write: bool = False, create: bool = False, new: bool = False, within: int | None = None
     ) -> int:
-        """Open or make a file."""
         self._within(path, within)
         try:
             number = self.machine.find(path)
@@ -57,7 +56,6 @@ class Process(eventlog.Disk):
         return self._opened(number, write=write)
 
     def open_dir(self, path: Path, *, within: int | None = None, follow: bool = False) -> int:  # noqa: ARG002
-        """Open a directory."""
         self._within(path, within)
         return self._opened(self.machine.directory(path), write=False)
 
@@ -66,7 +64,6 @@ class Process(eventlog.Disk):
         return bytes(memoryview(self.machine.files[self._file(fd)].data)[offset : offset + size])
 
     def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
-        """Write all of it, into the page cache."""
         self.machine.write(self._file(fd, write=True), offset, bytes(data))
         return len(data)
 
@@ -77,15 +74,12 @@ class Process(eventlog.Disk):
         self.close(fd)
 
     def truncate(self, fd: int, size: int) -> None:
-        """Cut or extend, in the page cache."""
         self.machine.resize(self._file(fd, write=True), size)
 
     def datasync(self, fd: int) -> None:
-        """Make bytes and size durable."""
         self.machine.sync(self._file(fd))
 
     def sync(self, fd: int) -> None:
-        """Make bytes and size durable."""
         self.machine.sync(self._file(fd))
 
     def fail_sync(self, fd: int, pages: Pages) -> None:
@@ -93,30 +87,24 @@ class Process(eventlog.Disk):
         self.machine.sync_failed(self._file(fd), pages)
 
     def sync_dir(self, path: Path) -> bool:
-        """Make a directory's names durable."""
         self.machine.sync_directory(path)
         return True
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        """Rename, in the page cache."""
         self._within(source, within)
         self.machine.rename(source, target)
 
     def link(self, source: Path, target: Path) -> None:
-        """Give a file one more name, in the page cache."""
         self.machine.link(source, target)
 
     def unlink(self, path: Path, *, within: int | None = None) -> None:
-        """Remove a name, in the page cache."""
         self._within(path, within)
         self.machine.unlink(path)
 
     def rmdir(self, path: Path) -> None:
-        """Remove an empty directory, in the page cache."""
         self.machine.rmdir(path)
 
     def mkdir(self, path: Path, *, within: int | None = None) -> None:
-        """Make a directory, in the page cache."""
         self._within(path, within)
         if path.name in self.machine.directories[self.machine.directory(path.parent)]:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -126,16 +114,13 @@ class Process(eventlog.Disk):
         """Do nothing: here everybody may do everything."""
 
     def stat(self, path: Path | str, *, within: int | None = None) -> os.stat_result:
-        """Look at what has a name."""
         self._within(path, within)
         return self.machine.status(self.machine.find(path))
 
     def fstat(self, fd: int) -> os.stat_result:
-        """Look at an open file."""
         return self.machine.status(self._file(fd))
 
     def links_and_size(self, fd: int) -> tuple[int, int]:
-        """Look at an open file."""
         found = self.fstat(fd)
         return found.st_nlink, found.st_size
 
@@ -156,7 +141,6 @@ class Process(eventlog.Disk):
         self.machine.locks.get(number, {}).pop(fd, None)
 
     def writable(self, path: Path) -> bool:  # noqa: ARG002 - the seam's signature
-        """Say yes."""
         return True
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
@@ -168,7 +152,6 @@ class Process(eventlog.Disk):
         return True
 
     def unlock(self, fd: int) -> None:
-        """Give the lock back."""
         self.machine.locks.get(self._file(fd), {}).pop(fd, None)
 
     def mounts(self) -> str:
@@ -176,23 +159,18 @@ class Process(eventlog.Disk):
         return _MOUNTS
 
     def absolute(self, path: Path) -> Path:
-        """Give the path as it is."""
         return path
 
     def real(self, path: Path) -> str:
-        """Give the path as it is."""
         return str(path)
 
     def uid(self) -> int:
-        """Be root."""
         return 0
 
     def pid(self) -> int:
-        """Give the number it was made with."""
         return self._pid
 
     def host(self) -> str:
-        """Name the machine."""
         return "simulated"
 
     def alive(self, pid: int) -> bool:
@@ -207,7 +185,6 @@ class Process(eventlog.Disk):
         """Go on at once."""
 
     def random(self, size: int) -> str:
-        """Give what the machine draws."""
         return self.machine.random(size)
 
     def _within(self, path: Path | str, within: int | None) -> None:

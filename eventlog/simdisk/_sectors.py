@@ -35,7 +35,6 @@ class Sectors:
         self.size_is_dirty = False
 
     def write(self, offset: int, data: bytes) -> None:
-        """Take a write."""
         before, end = len(self.seen), offset + len(data)
         if end > before:
             self._resize(end)
@@ -43,7 +42,6 @@ class Sectors:
         self._touch(min(offset, before), end)
 
     def resize(self, size: int) -> None:
-        """Take a change of size."""
         before = len(self.seen)
         self._resize(size)
         if size > before:
@@ -53,7 +51,6 @@ class Sectors:
             self._touch(size, _up(size))
 
     def sync(self) -> None:
-        """Take a sync that returned."""
         for sector in self._dirty:
             self._settle(sector)
         self._dirty.clear()
@@ -65,7 +62,6 @@ class Sectors:
             self._versions = {sector: kept for sector, kept in self._versions.items() if sector * SECTOR < end}
 
     def sync_failed(self, pages: Pages) -> None:
-        """Take a sync that failed."""
         if pages == "back":
             self.__init__(bytes(self._sure[: self._sizes[0]]))  # type: ignore[misc] # begins anew, as the cache does
         elif pages == "clean":

@@ -57,7 +57,6 @@ class SummariseAfter:
         summary: Summary | None,  # noqa: ARG002 (every policy may look at it)
         usage: Usage,
     ) -> Summarise | None:
-        """See `Policy`."""
         if usage.input_tokens <= self.tokens:
             return None
         return Summarise(len(messages) - self.keep, self.instructions)
@@ -70,7 +69,6 @@ class KeepLast:
     messages: int
 
     def __call__(self, messages: Sequence[Message], summary: Summary | None, usage: Usage) -> Trim:  # noqa: ARG002
-        """See `Policy`."""
         return Trim(drop=len(messages) - self.messages)
 
 
@@ -81,7 +79,6 @@ class DropResults:
     keep: int = 6
 
     def __call__(self, messages: Sequence[Message], summary: Summary | None, usage: Usage) -> Trim:  # noqa: ARG002
-        """See `Policy`."""
         return Trim(blank=len(messages) - self.keep)
 
 
@@ -95,7 +92,6 @@ class TokenBudget:
     tokens: int
 
     def __call__(self, messages: Sequence[Message], summary: Summary | None, usage: Usage) -> Trim:  # noqa: ARG002
-        """See `Policy`."""
         sizes, drop = [_size(message) for message in messages], 1
         for index, message in enumerate(messages):
             if not isinstance(message, AssistantMessage) or message.reply.usage.input_tokens <= self.tokens:

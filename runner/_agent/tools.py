@@ -99,7 +99,6 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
         return self.signature.schema
 
     def _check(self) -> None:
@@ -186,7 +185,6 @@ class FunctionTool(Tool[Inputs_contra, Resources_contra], Generic[Function_co, I
 
     @property
     def __call__(self) -> Function_co:
-        """The function."""
         return cast("Function_co", self.function)
 
     @overload

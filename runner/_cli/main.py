@@ -56,7 +56,6 @@ class Root(click.Group):
         return super().get_command(ctx, cmd_name) or external_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List each kind under a heading of its own."""
         width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
         for heading, names in (("Commands", list(self.commands)), *external_names(self.commands)):
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
@@ -128,7 +127,6 @@ def _open_closed_streams() -> None:
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click's own signature)
-    """Print the version of the distribution and end."""
     if value:
         try:
             version = importlib.metadata.version("refold")

@@ -29,7 +29,6 @@ class Pending:
 
     @property
     def id(self) -> str:
-        """The call's id."""
         return self.call.call.id
 
     @functools.cached_property

@@ -152,7 +152,6 @@ async def _listed(client: mcp.Client) -> list[mcp.Tool]:
 
 
 def _said(error: BaseException) -> str:
-    """An error on one line."""
     if isinstance(error, ValidationError):
         wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
         return f"what it said does not follow the protocol ({'; '.join(wrong)})"

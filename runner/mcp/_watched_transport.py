@@ -41,7 +41,6 @@ class WatchedTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Leave the transport."""
         self.end()
         return await self._transport.__aexit__(kind, error, trace)
 

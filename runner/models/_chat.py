@@ -59,7 +59,6 @@ class Assembly:
             self._heard(function.get("arguments"), index, self._tools[index])
 
     def whole(self) -> tuple[str, Mapping[int, str]]:
-        """See `_vendor.Assembly`."""
         if not self._done or "finish_reason" not in self._choice:
             raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
         choice = self._choice | {"message": _pieces.written({"role": '"assistant"', **self._message})}

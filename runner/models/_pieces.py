@@ -66,7 +66,6 @@ class Items:
             add(known, fields)
 
     def written(self) -> str:
-        """The list as JSON."""
         return _json.array_of(written(self._items[index]) for index in sorted(self._items))
 
 
@@ -84,7 +83,6 @@ def _is_another(known: Piece, piece: Mapping[str, str]) -> bool:
 
 
 def written(node: Any) -> str:
-    """As JSON."""
     if isinstance(node, Texts):
         return _json.string(_json.joined(node))
     if isinstance(node, Items):

@@ -43,7 +43,6 @@ class Assembly:
         return self._response is not None
 
     def whole(self) -> tuple[str, Mapping[int, str]]:
-        """See `_vendor.Assembly`."""
         if self._response is None:
             raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
         return self._response, {}

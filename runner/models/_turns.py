@@ -87,7 +87,6 @@ def _messages(request: Request) -> Sequence[Message]:
 
 
 def transcript(messages: Sequence[Message]) -> str:
-    """A conversation as text."""
     parts: list[str] = []
     for message in messages:
         if isinstance(message, AssistantMessage):

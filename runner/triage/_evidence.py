@@ -42,12 +42,10 @@ class Evidence:
 
     @cached_property
     def issues(self) -> list[_tracker_store.Issue]:
-        """All issues in the tracker's file."""
         return _tracker_store.issues(self.world.tracker)
 
     @cached_property
     def comments(self) -> list[_tracker_store.Comment]:
-        """All comments in the tracker's file."""
         return _tracker_store.comments(self.world.tracker)
 
     def issue(self, cause: str) -> _tracker_store.Issue:
@@ -58,7 +56,6 @@ class Evidence:
         return found[0]
 
     def crash(self, number: str) -> Crash:
-        """A crash group of the task."""
         return next(crash for crash in self.task.crashes() if crash.id == number)
 
     @cached_property
@@ -116,7 +113,6 @@ class Evidence:
 
     @cached_property
     def events(self) -> list[replay.AnyEvent]:
-        """Every event of the log, in order."""
         return [replay.decode(raw, seq=line.seq) for line in self.lines for raw in line.events]
 
     @cached_property

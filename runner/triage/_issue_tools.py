@@ -83,7 +83,6 @@ def _filed(issue: dict[str, Any]) -> dict[str, Any]:
 
 
 def _noted(comment: dict[str, Any]) -> dict[str, Any]:
-    """The same for a comment."""
     return {"issue": comment["issue"], "comment": comment["id"]}
 
 

@@ -136,7 +136,6 @@ class Job:
         return check(self.task, self.world, self.runs, run, only)
 
     def replace(self, **changes: Any) -> Job:
-        """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 

@@ -32,15 +32,12 @@ class Place:
         self.job.world.lay(self.job.task)
 
     def agent(self) -> runner.Agent:
-        """The job's own agent."""
         return self.job.agent()
 
     def issues(self) -> list[Issue]:
-        """All issues in the tracker."""
         return issues(self.job.world.tracker)
 
     def comments(self) -> list[Comment]:
-        """All comments in the tracker."""
         return comments(self.job.world.tracker)
 
     def effects(self) -> Counter[str]:

@@ -58,7 +58,6 @@ def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = 
 
 
 def words(folder: Path, path: str = "", *, each: bool = False) -> list[str]:
-    """The arguments of pytest."""
     told = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
     return [*told, *(["-rA"] if each else []), *([path] if path else [])]
 

@@ -49,11 +49,9 @@ class Scene(Place):
         return self._agent
 
     def issues(self) -> list[Issue]:
-        """All issues in the tracker."""
         return self.store.search("")
 
     def comments(self) -> list[Comment]:
-        """All comments in the tracker."""
         return [comment for issue in self.issues() for comment in self.store.comments_on(issue.id)]
 
 

@@ -26,11 +26,9 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     new: str
 
     def apply(self, text: str) -> str:
-        """`text` with the edit made."""
         return text.replace(self.old, self.new, 1)
 
     def undo(self, text: str) -> str:
-        """`text` as it was before the edit."""
         return text.replace(self.new, self.old)
 
 
@@ -152,7 +150,6 @@ class Task:
 
 
 def names() -> tuple[str, ...]:
-    """The tasks there are."""
     return tuple(sorted(folder.name for folder in _DATA.iterdir() if (folder / "task.json").is_file()))
 
 

@@ -150,7 +150,6 @@ class Store:
             )
 
     def by_id(self, number: int) -> Issue | None:
-        """The issue with this number."""
         return next(iter(self._issues("WHERE id = ?", number)), None)
 
     def by_key(self, key: str) -> list[Issue]:
@@ -173,7 +172,6 @@ class Store:
         ]
 
     def close(self) -> None:
-        """Let go of the file."""
         self._db.close()
 
 

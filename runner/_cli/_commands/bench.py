@@ -108,7 +108,6 @@ class Counting(eventlog.Disk):
     flushes = 0
 
     def datasync(self, fd: int) -> None:
-        """Flush, and count it."""
         self.flushes += 1
         super().datasync(fd)
 

@@ -45,7 +45,6 @@ def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) ->
 
 
 def page(found: Retraced, agent: str) -> Iterator[out.Row]:
-    """The page for people, row by row."""
     yield "run", found.run
     yield "agent", agent
     split = found.divergence
@@ -119,7 +118,6 @@ def _agent_of(sources: list[load_agent.Source]) -> Callable[[State], load_agent.
 
 
 def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
-    """One row for the run, with what was found below each other."""
     verdict = "goes on" if found.able else "can't go on"
     ordered = sorted(found.issues, key=lambda issue: not issue.blocks)
     said = [f"{issue.kind}: {issue.says}" for issue in ordered] or [""]

@@ -63,7 +63,6 @@ def _is_history(data: bytes) -> bool:
 
 
 def _text(run: str, source: load_agent.Source, history: str) -> str:
-    """The test's source."""
     name = re.sub(r"\W", "_", run)
     assert not keyword.iskeyword(name)  # a run's id with `test_` before it is none
     module, _, path = source.spec.partition(":")

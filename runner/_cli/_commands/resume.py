@@ -37,7 +37,6 @@ class _All:
         self._room = asyncio.Semaphore(jobs)
 
     async def carry_on(self, entries: Sequence[runner.RunInfo]) -> None:
-        """Carry on these runs."""
         await asyncio.gather(*(self._one(entry) for entry in entries))
 
     async def _one(self, entry: runner.RunInfo) -> None:

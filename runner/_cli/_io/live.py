@@ -44,7 +44,6 @@ class Live:
         self._screen = Screen(get_renderable=self.page, console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
         self._screen.start()
         return self
 
@@ -64,7 +63,6 @@ class Live:
             self._screen.start()
 
     def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
-        """Show a newly saved state."""
         now = self._clock()
         self.state = state
         if self._runs is not None and self._following is None:
@@ -89,7 +87,6 @@ class Live:
                     self._progress[told.call] = one_line(done + told.text, MAX_ARGUMENTS)
 
     def page(self) -> Group:
-        """What is drawn now."""
         return Group(*(Text(escape(text), style) for text, style in self._lines()))
 
     def _lines(self) -> Iterator[tuple[str, str]]:

@@ -42,13 +42,11 @@ class Lines:
         self._name = f"{name} " if name else ""
 
     def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
-        """Print the events of one save."""
         self.state = state
         for event in events:
             out.err(self._name + said(state, _briefly(state, event)))
 
     def room(self) -> AbstractContextManager[None]:
-        """Lines take no room."""
         return nullcontext()
 
 
@@ -106,7 +104,6 @@ class Table(View):
         )
 
     def saved(self, state: State, _events: Sequence[replay.AnyEvent]) -> None:
-        """Keep the newest state."""
         self._states[state.run] = state
 
     def table(self, worker: runner.Worker) -> None:

@@ -39,7 +39,6 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, value: str) -> int | Li
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    """An age in seconds."""
     return None if value is None else options.age(value).total_seconds()
 
 
