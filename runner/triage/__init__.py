@@ -14,8 +14,7 @@ the larger jobs at random moments. `agent_of` is what `--agent runner.triage:age
 from runner.triage._checks import CATALOGUE, Outcome
 from runner.triage._evidence import Check
 from runner.triage._job import LIMITS, Job, agent_of
-from runner.triage._real_kills import killed, random_kills
-from runner.triage._sweep import sweep
+from runner.triage._kills import killed, random_kills, sweep
 from runner.triage._task import Task
 from runner.triage._task import names as tasks
 from runner.triage._tracker_faults import TrackerFaults

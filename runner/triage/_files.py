@@ -1,9 +1,16 @@
-"""The small files of a job's world: private, replaced as a whole, and never reached through a link or a pipe."""
+"""The small files of a job's world: private, replaced as a whole, and never reached through a link or a pipe.
+
+One of them is a place for the kernel's lock: its content only names the holder, and the lock ends with the process,
+however it dies. A lock on a file that is no longer the one in the directory protects nothing, so the holder can ask
+whether it still is.
+"""
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -59,3 +66,55 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class Held:
+    """A lock that this process holds until `release`, or until it dies. Use `take` to get one."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self._file = file
+        self._descriptor = descriptor
+
+    def still(self) -> bool:
+        """Whether the locked file is the one in the directory."""
+        try:
+            there = self._file.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._descriptor))
+
+    def release(self) -> None:
+        """Let the next one in. A second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def take(file: Path) -> Held | None:
+    """The lock at `file`, which is created if absent (0600); None when another process or thread holds it.
+
+    Raises `OSError` as `open_regular`.
+    """
+    descriptor = open_regular(file, os.O_RDWR | os.O_CREAT)
+    held = Held(file, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not held.still():  # the holder before us moved the directory away between our open and our lock
+            held.release()
+            return None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    except BlockingIOError:
+        held.release()
+        return None
+    except BaseException:  # whatever ends this leaves no lock
+        held.release()
+        raise
+    return held
+
+
+def holder(file: Path) -> int | None:
+    """The process id that the holder wrote, if it can be read. It may be out of date: only the kernel knows."""
+    with suppress(OSError, ValueError):
+        return int(read(file))
+    return None

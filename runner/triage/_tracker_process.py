@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runner.triage import _files, _lock, _tracker_faults
+from runner.triage import _files, _tracker_faults
 from runner.triage.errors import TrackerDown, WrongWorld
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def serve(
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> bool:
     """Be the world's tracker until nobody has asked for `idle` seconds or the world is gone; False if it has one."""
-    held = _lock.take(world / "tracker.lock")
+    held = _files.take(world / "tracker.lock")
     if held is None:
         return False
     try:
@@ -163,7 +163,7 @@ def serve(
 
 
 async def _serve(
-    world: Path, held: _lock.Held, idle: float, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
+    world: Path, held: _files.Held, idle: float, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
 ) -> None:
     import uvicorn  # noqa: PLC0415 (late: a second starter ends before it pays for this)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.triage import _files, _lock, _tracker_faults
+from runner.triage import _files, _tracker_faults
 from runner.triage._task import Task, files
 from runner.triage.errors import WorldHeld, WrongWorld
 
@@ -33,11 +33,11 @@ class World:
         lock = self.path / "lock"
         try:
             _files.make_private(self.path)
-            held = _lock.take(lock)
+            held = _files.take(lock)
         except OSError as error:
             raise WrongWorld(str(self.path), error.strerror or str(error)) from error
         if held is None:
-            raise WorldHeld(str(self.path), _lock.holder(lock))
+            raise WorldHeld(str(self.path), _files.holder(lock))
         try:
             yield
         finally:

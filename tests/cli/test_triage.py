@@ -11,7 +11,7 @@ import runner
 from replay import NEW
 from runner import triage
 from runner.commands import options
-from runner.triage._commands import _shared
+from runner.triage import _commands
 from tests.cli.conftest import Refold
 
 TASK = "m1-done-after-delete"
@@ -148,7 +148,7 @@ def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(
     refold: Refold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The library itself needs none of it, so it may well be absent."""
-    monkeypatch.setattr(_shared, "NEEDS", (*_shared.NEEDS, "nothing_of_this_name"))
+    monkeypatch.setattr(_commands, "NEEDS", (*_commands.NEEDS, "nothing_of_this_name"))
     for command in ("triage", "tracker"):
         refold(command).ends(1, err=[f"refold {command} needs nothing_of_this_name", "pip install 'refold[triage]'"])
 

@@ -16,7 +16,7 @@ import pytest
 
 import runner
 import runner.testing
-from runner.triage import _code_tools, _lock, _suite
+from runner.triage import _code_tools, _files, _suite
 from runner.triage._task import Task
 from tests.support import ROOT
 from tests.triage.worlds import TASK, until
@@ -63,7 +63,7 @@ def sleeps(file: Path) -> bool:
     """Whether the process that locked this file lives: a lock ends with its holder, even where nobody reaps it."""
     if not file.exists():
         return False
-    held = _lock.take(file)
+    held = _files.take(file)
     if held is not None:
         held.release()
     return held is None

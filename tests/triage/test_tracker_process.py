@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from runner import triage
-from runner.triage import _lock, _tracker_process
+from runner.triage import _files, _tracker_process
 from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import issues
 from tests.triage.worlds import tracker_pid, until
@@ -26,7 +26,7 @@ DRAFT = {"cause": "c", "title": "t", "body": "b"}
 
 def ended(world: Path) -> bool:
     """Whether no process is this world's tracker: the lock ends with its holder, even where nobody reaps it."""
-    held = _lock.take(world / "tracker.lock")
+    held = _files.take(world / "tracker.lock")
     if held is not None:
         held.release()
     return held is not None
@@ -224,7 +224,7 @@ def test_a_foreign_runner_in_the_current_directory_is_not_started(
 
 def test_the_loser_of_a_race_leaves_no_trace(tmp_path: Path) -> None:
     """The lock comes before the file and the socket: a second tracker must not touch what the first one uses."""
-    held = _lock.take(tmp_path / "tracker.lock")
+    held = _files.take(tmp_path / "tracker.lock")
     assert held is not None
     try:
         assert _tracker_process.serve(tmp_path) is False

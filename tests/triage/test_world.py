@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner import triage
-from runner.triage import _files, _lock, _tracker_process
+from runner.triage import _files, _tracker_process
 from tests.support import ROOT
 from tests.triage.worlds import TASK
 
@@ -178,13 +178,13 @@ def test_a_world_set_aside_keeps_its_files_and_leaves_its_faults(world: triage.W
 def test_a_lock_whose_file_was_moved_away_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between our open and our lock the holder may set the world aside: then the lock protects another place."""
     file = tmp_path / "lock"
-    monkeypatch.setattr(_lock.Held, "still", lambda _: False)
-    assert _lock.take(file) is None
+    monkeypatch.setattr(_files.Held, "still", lambda _: False)
+    assert _files.take(file) is None
 
 
 def test_a_lock_knows_that_its_file_is_gone(tmp_path: Path) -> None:
     """Whoever holds a deleted file holds nothing."""
-    held = _lock.take(tmp_path / "lock")
+    held = _files.take(tmp_path / "lock")
     assert held is not None
     assert held.still()
     (tmp_path / "lock").unlink()
@@ -196,7 +196,7 @@ def test_a_lock_knows_that_its_file_is_gone(tmp_path: Path) -> None:
 def test_a_holder_without_a_readable_name_is_said_to_have_none(tmp_path: Path) -> None:
     """The name is a courtesy: a file that holds something else must not become an error of its own."""
     (tmp_path / "lock").write_text("not a number")
-    assert _lock.holder(tmp_path / "lock") is None
+    assert _files.holder(tmp_path / "lock") is None
     assert "left no name" in str(triage.WorldHeld("w", None))
 
 
@@ -238,7 +238,7 @@ def test_a_world_s_files_are_reached_through_no_link_and_no_pipe(world: triage.W
             _tracker_process.spawn(world.path)
     else:
         with pytest.raises(OSError, match=r"one name|symbolic|No such device|Too many levels"):
-            _lock.take(file)
+            _files.take(file)
     assert victim.read_text() == "{}"
 
 

@@ -18,7 +18,7 @@ from rich.progress import Progress
 
 from runner import testing, triage
 from runner.commands import Status, leave, options, out
-from runner.triage._commands import _shared
+from runner.triage import _commands
 
 KILL = "kill"
 MODES = (*testing.MODES, KILL)
@@ -99,7 +99,7 @@ def sweep(
     finish, and count duplicated and lost effects, replies paid for twice, and questions asked; then again with a second
     crash during the resume. All modes but `kill` are simulated: nothing in them sleeps.
     """
-    _shared.check_extra("sweep")
+    _commands.check_extra("sweep")
     if random is not None:
         _random(random, None if seed == 0 else seed, as_json=as_json)
         return

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from runner import triage
 from runner.commands import options, out
-from runner.triage._commands import _shared
+from runner.triage import _commands
 from runner.triage._job import Job
 
 
 @click.command()
-@_shared.task
+@_commands.task
 @options.runs
-@_shared.world
+@_commands.world
 @click.option("--ignore-keys/--no-ignore-keys", default=None, help="Make a new issue of every request.")
 @click.option("--key-ttl", type=click.FloatRange(min=0), metavar="S", help="Remember a key for S seconds.")
 @click.option("--delay", type=click.FloatRange(min=0), metavar="S", help="Reply S seconds after the commit.")
@@ -35,7 +35,7 @@ def tracker(
     The faults are kept beside the tracker's file; what no option names stays as it was. The tracker is started if it
     is not running, and ends when nobody has used it for a while.
     """
-    _shared.check_extra("tracker")
+    _commands.check_extra("tracker")
     place = Job.of(task, runs, world).world.path
     said = {"ignore_keys": ignore_keys, "key_ttl": key_ttl, "delay": delay, "lookup_down": lookup_down}
     faults = replace(triage.tracker_faults(place), **{name: value for name, value in said.items() if value is not None})

@@ -10,14 +10,14 @@ import click
 import runner
 from runner import commands
 from runner.commands import Refused, Status, options, out
-from runner.triage._commands import _shared
+from runner.triage import _commands
 from runner.triage._job import LIMITS, Job
 
 
 @click.command()
-@_shared.task
+@_commands.task
 @options.runs
-@_shared.world
+@_commands.world
 @click.option(
     "--approve",
     type=click.Choice(["ask", "off"]),
@@ -47,7 +47,7 @@ def triage(
     A recorded model works on a real workspace and a real tracker. The task's newest run is carried on whatever its
     phase; one that is done prints its answer again and asks no model. Then the result is checked.
     """
-    _shared.check_extra("triage")
+    _commands.check_extra("triage")
     died = {"die_before": die_before, "die_after": die_after}
     job = Job.of(task, runs, world, approve=approve, limits=limited(LIMITS), **died)
     accepts = options.account() if accept_workspace else None
