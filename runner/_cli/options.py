@@ -81,8 +81,7 @@ def _patterns(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ..
     try:
         return tuple(re.compile(pattern) for pattern in given)
     except re.error as error:
-        message = f"{error.pattern!r} is not a regular expression: {error.msg}"
-        raise click.BadParameter(message) from None
+        raise click.BadParameter(f"{error.pattern!r} is not a regular expression: {error.msg}") from None
 
 
 redact = click.option(
@@ -99,8 +98,7 @@ def pairs(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) 
     """Labels as they were typed."""
     for pair in given:
         if "=" not in pair:
-            message = f"{pair!r} is not a name, =, and a value"
-            raise click.BadParameter(message)
+            raise click.BadParameter(f"{pair!r} is not a name, =, and a value")
     return dict(pair.split("=", 1) for pair in given)
 
 
@@ -158,6 +156,5 @@ def age(text: str) -> timedelta:
     """
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw]?)", text, re.ASCII)
     if found is None:
-        message = f"{text!r} is not a duration; write 90s, 15m, 2h or 7d"
-        raise click.BadParameter(message)
+        raise click.BadParameter(f"{text!r} is not a duration; write 90s, 15m, 2h or 7d")
     return timedelta(seconds=float(found[1]) * SECONDS[found[2]])

@@ -79,8 +79,7 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
     try:
         replay.encode(ask)
     except replay.NotFaithful as error:
-        message = f"the bound that model {agent.model.name} gives can't be logged: {error}"
-        raise BadAgent(message) from error
+        raise BadAgent(f"the bound that model {agent.model.name} gives can't be logged: {error}") from error
     limits.priced(agent.model.name, state.limits, ask.bound)
     return ask
 

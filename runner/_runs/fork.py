@@ -23,13 +23,7 @@ from runner.errors import CannotContinue, NotForkable, NotStarted
 
 
 def fork(
-    run: str,
-    *,
-    at: int,
-    runs: eventlog.Runs,
-    new: str | None = None,
-    who: str = "",
-    clock: Clock | None = None,
+    run: str, *, at: int, runs: eventlog.Runs, new: str | None = None, who: str = "", clock: Clock | None = None
 ) -> State:
     """Makes a new run that goes on from a line of a run, and stops that one for good unless it is done.
 

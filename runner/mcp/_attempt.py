@@ -82,11 +82,7 @@ async def attempt(
     state: str | None = None
     for leg in range(MOST_LEGS):
         params = mcp.types.CallToolRequestParams(
-            name=tool,
-            arguments=call.arguments,
-            input_responses=answers,
-            request_state=state,
-            _meta=_meta(call, leg),
+            name=tool, arguments=call.arguments, input_responses=answers, request_state=state, _meta=_meta(call, leg)
         )
         result = await _sent(connection, params, terms, call, leg, _reporting(call, progress))
         if not isinstance(result, mcp.types.InputRequiredResult):

@@ -148,5 +148,4 @@ def write(body: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(body)
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"the request can't be written as JSON: {error}"
-        raise BadAgent(message) from error
+        raise BadAgent(f"the request can't be written as JSON: {error}") from error

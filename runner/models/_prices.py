@@ -35,8 +35,7 @@ class Price:
     def __post_init__(self) -> None:
         for name, price in vars(self).items():
             if price is not None and not (math.isfinite(price) and price >= 0):
-                message = f"the price {name}={price} is no number of dollars"
-                raise BadAgent(message)
+                raise BadAgent(f"the price {name}={price} is no number of dollars")
 
     def of(self, usage: Usage) -> float:
         """What this usage costs."""

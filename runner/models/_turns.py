@@ -130,8 +130,7 @@ def parameters(request: Request, taken: frozenset[str]) -> dict[str, Any]:
     given = {str(name): value for name, value in request.parameters.items()}
     clash = sorted(taken & given.keys())
     if clash:
-        message = f"the agent's parameters hold {', '.join(clash)}, which the model's adapter writes itself"
-        raise BadAgent(message)
+        raise BadAgent(f"the agent's parameters hold {', '.join(clash)}, which the model's adapter writes itself")
     if request.purpose == "summary":
         return {name: value for name, value in given.items() if name not in WITH_TOOLS}
     return given
@@ -141,7 +140,6 @@ def tools(own: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> dict[str, 
     """The field `tools`: the agent's own in their order, then those that the parameters add, as a vendor's own."""
     more = given.pop("tools", ())
     if not isinstance(more, list | tuple):
-        message = "the agent's parameter tools is no list"
-        raise BadAgent(message)
+        raise BadAgent("the agent's parameter tools is no list")
     both = [*own, *more]
     return {"tools": both} if both else {}

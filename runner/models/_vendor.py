@@ -161,13 +161,9 @@ class Vendor(ABC):
         fields = self._fields(replace(request, heard=None))  # who listens changes no price
         limits = [fields[name] for name in self.limits if name in fields]
         if not limits or any(type(limit) is not int or limit < 0 for limit in limits):
-            message = f"{self.limits[0]} is no number of tokens: {limits}"
-            raise BadAgent(message)
+            raise BadAgent(f"{self.limits[0]} is no number of tokens: {limits}")
         tokens = len(_json.write(fields)) + HIDDEN
-        terms = {
-            "service_tier": fields.get("service_tier") or "auto",
-            "speed": fields.get("speed") or "standard",
-        }
+        terms = {"service_tier": fields.get("service_tier") or "auto", "speed": fields.get("speed") or "standard"}
         if terms["service_tier"] == "auto":
             terms["service_tier"] = "priority"  # what an account may have chosen for all that names no tier
         sale = _prices.Sale(self._seller, (self.name,), request.at, terms)

@@ -88,13 +88,7 @@ class Job:
         over = {header.parent.run for header in headers if header.parent is not None and header.salvaged is None}
         return next((run for run in found if run not in over), None)
 
-    async def run(
-        self,
-        *,
-        new: bool = False,
-        model: runner.Model | None = None,
-        **options: Any,
-    ) -> runner.Outcome:
+    async def run(self, *, new: bool = False, model: runner.Model | None = None, **options: Any) -> runner.Outcome:
         """Carry on the newest run of the task, or start one if there is none, or in any case if `new`.
 
         A new run needs a world where nobody has worked. With `new` the present one is set aside under another name if

@@ -38,11 +38,7 @@ MOST_TEXT: Final = 500
 
 
 def result(
-    response: Any,
-    *,
-    done: Collection[int] = (),
-    refused: Collection[int] = (),
-    unknown: Collection[int] = (),
+    response: Any, *, done: Collection[int] = (), refused: Collection[int] = (), unknown: Collection[int] = ()
 ) -> Any:
     """The JSON or text of a response whose request was carried out.
 

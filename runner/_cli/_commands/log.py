@@ -83,10 +83,7 @@ def _page(verdict: eventlog.Verdict) -> Iterator[out.Row]:
     else:
         yield "verdict", "damaged" if verdict.damage is not None else "not the log that had the expected sum"
     for part in verdict.segments:
-        yield (
-            part.file,
-            f"lines {part.first} to {part.last} good, {part.bytes:,} bytes, then {part.zeros:,} zeros",
-        )
+        yield (part.file, f"lines {part.first} to {part.last} good, {part.bytes:,} bytes, then {part.zeros:,} zeros")
     for snapshot in verdict.snapshots:
         if not snapshot.why:
             yield snapshot.file, f"of line {snapshot.seq}, version {snapshot.version}, {snapshot.size:,} bytes"
@@ -137,8 +134,7 @@ def migrate(runs: str) -> None:
     Once, and after an upgrade. They only go forward.
     """
     if "://" not in runs:
-        why = f"{runs} is a directory"
-        raise Refused(why, "Only a database needs this: --runs postgresql://USER@HOST/DATABASE.")
+        raise Refused(f"{runs} is a directory", "Only a database needs this: --runs postgresql://USER@HOST/DATABASE.")
     store = eventlog.store(runs)
     from eventlog.postgres import migrate as bring_up
 

@@ -35,8 +35,7 @@ def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, 
     which requests are delivered again, and more than every key_ttl.
     """
     if older_than is None and forget is None:
-        message = "give --older-than AGE, --forget AGE, or both"
-        raise click.UsageError(message)
+        raise click.UsageError("give --older-than AGE, --forget AGE, or both")
     store, now, worst = eventlog.store(options.existing(runs)), datetime.now(UTC), Status.FINISHED
     ended = _ended(store, now - older_than) if older_than is not None else {}
     for run, problem in _pruned(store, ended, dry=dry_run):

@@ -47,8 +47,7 @@ def salvage(run: str, new: str, runs: str, *, who: str) -> None:
     store = eventlog.store(runs)
     reading = store.scan(run)
     if reading.damage is None and all(map(History(), reading.lines)):
-        why = f"run {run} is not damaged"
-        raise Refused(why, f"`refold resume {run}` carries it on.")
+        raise Refused(f"run {run} is not damaged", f"`refold resume {run}` carries it on.")
     history = History()
     with store.salvage(run, new, follows=history) as log:
         header = log.lines[0].header

@@ -47,8 +47,7 @@ def show(run: str, runs: str, *, follow: bool, at: int | None, as_json: bool) ->
     --at shows where it stood once, which a damaged log tells too, up to its damage.
     """
     if follow and at is not None:
-        message = "--follow shows every line, --at one; give one of them"
-        raise click.UsageError(message)
+        raise click.UsageError("--follow shows every line, --at one; give one of them")
     if follow:
         for seen in follow_log(runs, run):
             _print(seen, as_json=as_json)

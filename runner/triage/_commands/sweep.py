@@ -33,8 +33,7 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, value: str) -> int | Li
     if value == "all":
         return "all"
     if not value.isdecimal():
-        message = f"{value!r} is neither a number nor 'all'"
-        raise click.BadParameter(message)
+        raise click.BadParameter(f"{value!r} is neither a number nor 'all'")
     return int(value)
 
 
@@ -133,10 +132,7 @@ def _random(seconds: float, seed: int | None, *, as_json: bool) -> None:
     failures: list[str] = []
     with _progress("seconds") as progress:
         rows = triage.random_kills(
-            seconds,
-            seed=seed,
-            progress=lambda passed: progress(round(passed), round(seconds)),
-            failed=failures.append,
+            seconds, seed=seed, progress=lambda passed: progress(round(passed), round(seconds)), failed=failures.append
         )
     if as_json:
         out.as_json({"rows": rows, "failures": failures})
