@@ -1,7 +1,7 @@
 """Power cuts: from a record of operations to the images that a cut after each of them may leave.
 
 A cut may come before a sync returns, so the bytes of every operation since the last sync that returned are in question
-(`_surface`, `_directories`). All combinations are taken while there are few. Where there are many, a bounded number:
+(`_sectors`, `_directories`). All combinations are taken while there are few. Where there are many, a bounded number:
 all of the oldest, all of the newest, each uncertain sector alone the newest and alone the oldest, then combinations
 drawn from `seed`, so that a sweep repeats exactly. The content of files that do not matter (`quiet`) is drawn and not
 enumerated.

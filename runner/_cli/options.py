@@ -123,15 +123,8 @@ def limits(command: Command) -> Command:
     """The options that override an agent's limits; the command gets `limited`, which applies them."""
 
     @functools.wraps(command)
-    def narrowed(
-        *,
-        max_resumes: int | None,
-        max_turns: int | None,
-        max_dollars: float | None,
-        until: datetime | None,
-        **given: Any,
-    ) -> Any:
-        said: dict[str, Any] = {"resumes": max_resumes, "turns": max_turns, "dollars": max_dollars}
+    def narrowed(*, until: datetime | None, **given: Any) -> Any:
+        said: dict[str, Any] = {name: given.pop(f"max_{name}") for name in ("resumes", "turns", "dollars")}
         said["until"] = until.astimezone(UTC) if until is not None else None
         said = {name: value for name, value in said.items() if value is not None}
         return command(limited=lambda own: replace(own, **said), **given)

@@ -16,7 +16,6 @@ import eventlog
 import replay
 from replay import State
 from replay.events import RunStarted
-from replay.messages import Message
 from replay.values import ParentCall, ParentEffect
 from runner._agent import keys, sanitize
 from runner._agent.agent import AnyAgent
@@ -74,11 +73,11 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     root = _root(store, workspace)
     text = sanitize.clean(task).text
     if not text:
-        message = "the task is empty"
-        raise BadAgent(message)
+        raise BadAgent("the task is empty")
     clock = clock or Clock(store.now)
-    before = load.finished(store, after) if after is not None else None
-    guard = child.fork_guard if child is not None else before.fork_guard if before is not None else ()
+    taken = _continued(load.finished(store, after)) if after is not None else {}
+    if child is not None:
+        taken |= {"fork_guard": child.fork_guard, "uid": child.uid, "parent_call": child.call}
     begun = clock.wall()
     name = run if run is not None else keys.run_id(agent.name, begun, secrets.token_hex(4))
     host, pid = store.host()
@@ -93,30 +92,30 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
         host=host,
         pid=pid,
         after=after,
-        history=_history(before) if before is not None else (),
-        happened=load.happened(before) if before is not None else {},
-        fork_guard=guard,
-        uid=child.uid if child is not None else store.disk.random(keys.UID),
-        parent_call=child.call if child is not None else None,
         labels=status.labelled(labels),
         inputs=agent.dump_inputs(inputs),
         enqueued=enqueued,
         framework=agent.framework,
+        **{"uid": taken.get("uid") or store.disk.random(keys.UID), **taken},
     )
     decide(agent, replay.fold(replay.NEW, begun, [opening]), begun)  # what can't be asked leaves no run behind
     log = store.create(name, at=begun, events=[replay.encode(opening)])
     try:
         state = replay.load(log.lines)
         log.status = status.of(state)
-        if watch is not None:
-            with contextlib.suppress(Exception):  # an error in a watcher must not end the run
-                watch(state, [opening])
-        given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid}
-        life = Life(agent, log, LogClock(clock, state.at), Drain(grace), root=root, **given)
+        _show(watch, state, opening)
+        clock_, place = LogClock(clock, state.at), {"root": root, "store": store, "uid": state.uid}
+        return Opened(Life(agent, log, clock_, Drain(grace), watch=watch, **place), state, resumed=False)
     except BaseException:  # whatever ends this leaves no lock
         log.close()
         raise
-    return Opened(life, state, resumed=False)
+
+
+def _show(watch: Watch | None, state: State, opening: RunStarted) -> None:
+    """Show a watcher the first line. An error of its own must not end the run."""
+    with contextlib.suppress(Exception):
+        if watch is not None:
+            watch(state, [opening])
 
 
 def reopen(
@@ -178,6 +177,7 @@ def _moved(root: str | None, logged: str | None) -> str | None:
     return root if root != logged else None
 
 
-def _history(before: State) -> tuple[Message, ...]:
-    """The conversation that a run goes on with, rebuilt as far as the model refused it in the run before."""
-    return sent(before, rebuilt(before.messages[:], before.rebuilt_upto))
+def _continued(before: State) -> dict[str, Any]:
+    """What a run takes over from one it continues: the conversation, rebuilt as far as the model refused it."""
+    history = sent(before, rebuilt(before.messages[:], before.rebuilt_upto))
+    return {"history": history, "happened": load.happened(before), "fork_guard": before.fork_guard}
