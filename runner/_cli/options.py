@@ -65,6 +65,11 @@ def account() -> str:
 by = click.option("--by", "who", default=account, show_default="your account", metavar="WHO", help="Who says so.")
 
 
+def answers(command: Command) -> Command:
+    """What every answer to a question of a run takes."""
+    return run(question(runs(by(command))))
+
+
 def json_object(text: str) -> dict[str, Any]:
     """A JSON object as it was typed. Raises click's usage error."""
     try:

@@ -7,7 +7,6 @@ question of the service's own.
 """
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replay.values import Effect
@@ -55,34 +54,19 @@ def guarantees(agent: AnyAgent) -> tuple[Guarantee, ...]:
 
 
 def _guarantee(tool: Tool, *, asks: bool) -> Guarantee:
+    approval = asks and tool.approval is not False
     if isinstance(tool, AgentTool):
         inner = guarantees(tool.agent)
-        approval = asks and tool.approval is not False
-        return Guarantee(
-            tool=tool.name,
-            effect=tool.effect,
-            words=f"its child run goes on, and is never begun twice; its own calls: {_inner(inner)}",
-            may_ask=approval or any(one.may_ask for one in inner),
-            may_repeat=any(one.may_repeat for one in inner),
-            approval=approval,
-        )
-    rungs = ladder.reachable_rungs(tool)
-    approval = asks and tool.approval is not False
-    return Guarantee(
-        tool=tool.name,
-        effect=tool.effect,
-        words=("nobody declared what a repeat does; " if tool.undeclared else "")
-        + _sentence([rung.description(tool) for rung in rungs]),
-        may_ask=approval or ladder.PERSON in rungs,
-        may_repeat=any(rung.repeats(tool) for rung in rungs),
-        approval=approval,
-        once_per=tool.once_per,
-        parallel=tool.parallel,
-    )
-
-
-def _inner(found: Sequence[Guarantee]) -> str:
-    return ", ".join(f"{one.tool} {one.words}" for one in found) or "none"
+        calls = ", ".join(f"{one.tool} {one.words}" for one in inner) or "none"
+        words = f"its child run goes on, and is never begun twice; its own calls: {calls}"
+        may_ask, may_repeat = any(one.may_ask for one in inner), any(one.may_repeat for one in inner)
+    else:
+        rungs = ladder.reachable_rungs(tool)
+        words = _sentence([rung.description(tool) for rung in rungs])
+        words = f"nobody declared what a repeat does; {words}" if tool.undeclared else words
+        may_ask, may_repeat = ladder.PERSON in rungs, any(rung.repeats(tool) for rung in rungs)
+    may_ask = may_ask or approval
+    return Guarantee(tool.name, tool.effect, words, may_ask, may_repeat, approval, tool.once_per, tool.parallel)
 
 
 def _sentence(steps: list[str]) -> str:

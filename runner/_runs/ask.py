@@ -15,21 +15,12 @@ import msgspec
 import eventlog
 from replay import NEW, State
 from replay.values import FITS
+from runner import errors
 from runner._agent import sanitize
 from runner._policy import resume_check
 from runner._runs import load, requests
 from runner._runs.questions import answered
 from runner._runs.requests import Request
-from runner.errors import (
-    AlreadyAnswered,
-    CannotContinue,
-    NoSuchQuestion,
-    NotStarted,
-    NotStoppable,
-    RequestRefused,
-    UnusableAnswer,
-    WrongAnswer,
-)
 
 Settled = Literal["rerun", "done", "failed"]
 _LOOKS = 100
@@ -85,7 +76,7 @@ def edit(run: str, question: str, who: str, arguments: Mapping[str, Any], *, run
     try:
         text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise UnusableAnswer(run, question, str(error)) from None
+        raise errors.UnusableAnswer(run, question, str(error)) from None
     return answer(runs, run, question, "edit", who, text)
 
 
@@ -121,7 +112,7 @@ def settle(
         RunError: As `approve`.
     """
     if verdict not in FITS["settle"]:
-        raise WrongAnswer(run, question, "settle", verdict)
+        raise errors.WrongAnswer(run, question, "settle", verdict)
     return answer(runs, run, question, verdict, who, found)
 
 
@@ -161,7 +152,7 @@ def answer(runs: eventlog.Runs, run: str, question: str, verdict: Any, who: str,
 
     def lost(state: State, first: str) -> NoReturn:
         answered(state, question, verdict, who, text)  # says who answered, once that is written
-        raise AlreadyAnswered(run, question, first, _verdict(store, run, question))
+        raise errors.AlreadyAnswered(run, question, first, _verdict(store, run, question))
 
     name = requests.answer_name(question)
     return post(
@@ -183,7 +174,7 @@ def at_path(store: eventlog.Store, run: str, question: str) -> tuple[str, str]:
     for call in path.split(":") if path else ():
         found = load.read(store, run).find(call)
         if found is None or found.child is None:
-            raise NoSuchQuestion(run, question)
+            raise errors.NoSuchQuestion(run, question)
         run = found.child.run
     return run, asked
 
@@ -198,13 +189,13 @@ def _end(runs: eventlog.Runs, run: str, kind: Literal["stop", "park"], who: str)
     store = eventlog.store(runs)
     state = load.read(store, run)
     if state.phase == "new":
-        raise NotStarted(run)
+        raise errors.NotStarted(run)
     if state.unknown:
-        raise CannotContinue(run, state.unknown)
+        raise errors.CannotContinue(run, state.unknown)
 
     def lost(state: State, first: str) -> NoReturn:
         _over(state, kind)
-        raise NotStoppable(run, f"{first} asked for that before")
+        raise errors.NotStoppable(run, f"{first} asked for that before")
 
     _over(state, kind)
     who = sanitize.name(who, f"a {kind} of {run}")
@@ -214,11 +205,11 @@ def _end(runs: eventlog.Runs, run: str, kind: Literal["stop", "park"], who: str)
 def _over(state: State, kind: str) -> None:
     """Raise why a run can't be stopped or parked any more."""
     if state.phase == "done":
-        raise NotStoppable(state.run, "it is done")
+        raise errors.NotStoppable(state.run, "it is done")
     if state.stopped is not None and state.stopped.final:
-        raise NotStoppable(state.run, f"it was stopped for good before: {state.stopped.detail}")
+        raise errors.NotStoppable(state.run, f"it was stopped for good before: {state.stopped.detail}")
     if kind == "park" and state.stopped is not None and state.stopped.reason == "Parked":
-        raise NotStoppable(state.run, f"it is parked: {state.stopped.detail}")
+        raise errors.NotStoppable(state.run, f"it is parked: {state.stopped.detail}")
 
 
 def post(store: eventlog.Store, run: str, name: str, lost: Any, mark: str = "", **request: Any) -> Receipt:
@@ -236,7 +227,7 @@ def post(store: eventlog.Store, run: str, name: str, lost: Any, mark: str = "", 
                 lost(state, accepted.who)
             return Receipt(written=True, state=state)
         if (refused := state.refused.get(name)) is not None and refused.post == mark:
-            raise RequestRefused(run, name, refused.why)
+            raise errors.RequestRefused(run, name, refused.why)
         if state.over:
             lost(state, "somebody")
         if holder is not None and won:
@@ -244,7 +235,7 @@ def post(store: eventlog.Store, run: str, name: str, lost: Any, mark: str = "", 
         if holder is not None and (first := _lying(store, run, name)) is not None:
             lost(state, first.who)
         if taken is not None and won:  # it was refused, and so was another of this name since
-            raise RequestRefused(run, name, "it does not fit")
+            raise errors.RequestRefused(run, name, "it does not fit")
         store.disk.pause(_BETWEEN)  # it was taken or refused just now, or who holds the run is about to close it
     return Receipt(written=False, state=state)
 

@@ -16,19 +16,10 @@ import replay
 from replay import Question, State
 from replay.events import QuestionAnswered, RuleAdded
 from replay.values import FITS, Verdict
+from runner import errors
 from runner._agent import json_text, sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.generics import Defaults, TypeVar
-from runner.errors import (
-    AlreadyAnswered,
-    BadRule,
-    NeedsDecision,
-    NeedsPerson,
-    NoSuchQuestion,
-    StillWaiting,
-    UnusableAnswer,
-    WrongAnswer,
-)
 
 Output = TypeVar("Output", default=str)
 Output_co = TypeVar("Output_co", covariant=True, default=str)
@@ -61,7 +52,7 @@ class Paused:
 
     def finished(self) -> NoReturn:
         """Raises `NeedsDecision`: a person must answer first."""
-        raise NeedsDecision(self.run, tuple(question.id for question in self.questions))
+        raise errors.NeedsDecision(self.run, tuple(question.id for question in self.questions))
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,7 @@ class Waiting:
 
     def finished(self) -> NoReturn:
         """Raises `StillWaiting`: it is not done yet."""
-        raise StillWaiting(self.run, self.until)
+        raise errors.StillWaiting(self.run, self.until)
 
 
 Outcome: TypeAlias = Finished[Output] | Paused | Waiting
@@ -111,19 +102,19 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     """
     asked = state.questions.get(question)
     if asked is None:
-        raise NoSuchQuestion(state.run, question)
+        raise errors.NoSuchQuestion(state.run, question)
     if asked.answer is not None:
-        raise AlreadyAnswered(state.run, question, asked.answer.who, asked.answer.answer)
+        raise errors.AlreadyAnswered(state.run, question, asked.answer.who, asked.answer.answer)
     if verdict not in FITS[asked.kind]:
-        raise WrongAnswer(state.run, question, asked.kind, verdict)
-    if verdict == "rerun" and NeedsPerson.FORM.match(asked.why) and text.strip() != "decline":
+        raise errors.WrongAnswer(state.run, question, asked.kind, verdict)
+    if verdict == "rerun" and errors.NeedsPerson.FORM.match(asked.why) and text.strip() != "decline":
         _check_form(state.run, question, text)
     arguments = None
     if verdict == "edit":
         _check_form(state.run, question, text)
         arguments, text = sanitize.clean(text).text, ""
     if verdict == "respond" and not text:
-        raise UnusableAnswer(state.run, question, "it has no text")
+        raise errors.UnusableAnswer(state.run, question, "it has no text")
     return QuestionAnswered(
         id=question,
         answer=verdict,
@@ -152,7 +143,7 @@ def rule(state: State, tool: str, arguments: Mapping[str, Any], who: str) -> Rul
             str(name): json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in arguments.items()
         }
     except (TypeError, ValueError) as error:
-        raise BadRule(state.run, str(error)) from None
+        raise errors.BadRule(state.run, str(error)) from None
     return RuleAdded(tool=tool, arguments=values, who=sanitize.name(who, f"a rule of {state.run}"))
 
 
@@ -160,6 +151,6 @@ def _check_form(run: str, question: str, text: str) -> None:
     try:
         given = json_text.read(text)
     except json_text.InvalidArguments as invalid:
-        raise UnusableAnswer(run, question, str(invalid).replace("they are", "it is", 1)) from None
+        raise errors.UnusableAnswer(run, question, str(invalid).replace("they are", "it is", 1)) from None
     if not isinstance(given, dict):
-        raise UnusableAnswer(run, question, "it is no JSON object")
+        raise errors.UnusableAnswer(run, question, "it is no JSON object")

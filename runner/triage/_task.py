@@ -150,6 +150,7 @@ class Task:
 
 
 def names() -> tuple[str, ...]:
+    """The tasks there are."""
     return tuple(sorted(folder.name for folder in _DATA.iterdir() if (folder / "task.json").is_file()))
 
 

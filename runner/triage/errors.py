@@ -1,13 +1,5 @@
 """What can go wrong around the triage job, outside the run itself.
 
-runner.RunError
-└── TriageError
-    ├── NoSuchTask        there is no data for a task of that name
-    ├── NoSuchTool        `die_before` or `die_after` names a tool the job does not have
-    ├── WorldHeld         another process works in this world
-    ├── WrongWorld        the world was laid out for another task, or is no directory of ours
-    └── TrackerDown       the tracker could not be started
-
 `exit_status` is what `refold` ends with: 2 for what can't be meant, 4 for what another process holds, else 1.
 """
 

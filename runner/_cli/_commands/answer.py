@@ -15,10 +15,7 @@ from runner._cli._render.escape import arguments
 
 
 @click.command()
-@options.run
-@options.question
-@options.runs
-@options.by
+@options.answers
 def approve(run: str, question: str, runs: str, who: str) -> None:
     """Say yes to a QUESTION of RUN: this call may run.
 
@@ -29,10 +26,7 @@ def approve(run: str, question: str, runs: str, who: str) -> None:
 
 
 @click.command()
-@options.run
-@options.question
-@options.runs
-@options.by
+@options.answers
 @click.option("--reason", default="", metavar="TEXT", help="Why not; the model reads it.")
 def refuse(run: str, question: str, runs: str, who: str, reason: str) -> None:
     """Say no to a QUESTION of RUN: the call does not run.
@@ -43,11 +37,8 @@ def refuse(run: str, question: str, runs: str, who: str, reason: str) -> None:
 
 
 @click.command()
-@options.run
-@options.question
+@options.answers
 @click.argument("arguments_", metavar="JSON", callback=lambda _ctx, _param, text: options.json_object(text))
-@options.runs
-@options.by
 def edit(run: str, question: str, arguments_: dict[str, Any], runs: str, who: str) -> None:
     """Say yes to a QUESTION of RUN with other arguments.
 
@@ -57,11 +48,8 @@ def edit(run: str, question: str, arguments_: dict[str, Any], runs: str, who: st
 
 
 @click.command()
-@options.run
-@options.question
+@options.answers
 @click.argument("text", metavar="TEXT")
-@options.runs
-@options.by
 def respond(run: str, question: str, text: str, runs: str, who: str) -> None:
     """Answer the call of a QUESTION of RUN yourself.
 
@@ -110,11 +98,8 @@ def send(run: str, text: str, runs: str, who: str) -> None:
 
 
 @click.command()
-@options.run
-@options.question
+@options.answers
 @click.argument("verdict", type=click.Choice(["rerun", "done", "failed"]))
-@options.runs
-@options.by
 @click.option("--found", metavar="TEXT", help="With done: what was found; it becomes the call's result.")
 @click.option("--answer", default="", metavar="TEXT", help="With rerun: what the tool reads. With failed: why.")
 def settle(run: str, question: str, verdict: str, runs: str, who: str, found: str | None, answer: str) -> None:

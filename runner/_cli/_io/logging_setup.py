@@ -35,34 +35,26 @@ def configure(*, verbose: bool) -> None:
         return
     if name not in LEVELS:
         raise Refused(f"REFOLD_LOG={name!r} is not a level", f"The levels are: {', '.join(LEVELS)}.", Status.USAGE)
-    import structlog
-
-    structlog.configure(
-        processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=True),
-            structlog.processors.format_exc_info,
-            _sentence,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[name]),
-        logger_factory=lambda *_: _Stderr(),
-        cache_logger_on_first_use=False,
-    )
+    _configure("%H:%M:%S", _sentence, LEVELS[name], lambda *_: _Stderr())
 
 
 def as_json_lines() -> None:
     """Print what the library says of its work on stdout, a line of JSON each, whatever level was set before."""
     import structlog
 
+    as_json = structlog.processors.JSONRenderer(default=str)
+    _configure("iso", as_json, logging.INFO, structlog.PrintLoggerFactory())
+
+
+def _configure(times: str, renderer: Any, level: int, loggers: Any) -> None:
+    import structlog
+
+    stamp = structlog.processors.TimeStamper(fmt=times, utc=True)
     structlog.configure(
-        processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(default=str),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(),
+        processors=[structlog.stdlib.add_log_level, stamp, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=loggers,
+        cache_logger_on_first_use=False,
     )
 
 
