@@ -104,8 +104,8 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
         state = replay.load(log.lines)
         log.status = status.of(state)
         _show(watch, state, opening)
-        clock_, place = LogClock(clock, state.at), {"root": root, "store": store, "uid": state.uid}
-        return Opened(Life(agent, log, clock_, Drain(grace), watch=watch, **place), state, resumed=False)
+        given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
+        return Opened(Life(agent, log, LogClock(clock, state.at), Drain(grace), **given), state, resumed=False)
     except BaseException:  # whatever ends this leaves no lock
         log.close()
         raise
