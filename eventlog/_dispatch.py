@@ -19,9 +19,11 @@ class Dispatch(abc.ABC):
 
     Attributes:
         knows_due: Whether `due` gives only what is due now, at little cost.
+        lease: Seconds after which a run is free whose holder was cut off; None where a lock is held by a live process.
     """
 
     knows_due = False
+    lease: float | None = None
 
     @abc.abstractmethod
     def names(self) -> list[str]:

@@ -50,6 +50,9 @@ class Log(abc.ABC):
         holder whose lease ran out.
         """
 
+    def note_lease_lost(self) -> None:  # noqa: B027 (a directory asks anew each time)
+        """Note that a line tells of `lease_lost`: until then, also whoever opens the run after this holder is told."""
+
     @property
     @abc.abstractmethod
     def bytes_since_snapshot(self) -> int:

@@ -20,7 +20,6 @@ is in flight is in doubt then, as after a crash. It ends when it loses its conne
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack, overload
@@ -28,26 +27,16 @@ from typing import Any, TypeVar, Unpack, overload
 import procrastinate
 
 import eventlog
-from runner import _logging
 from runner._agent.agent import Agent, AnyAgent
-from runner._agent.agent_tool import nested
 from runner._engine.save_pool import off_loop
-from runner._engine.session import entered, run_session
-from runner._service import due
-from runner._service.attach import RunOptions, enqueue
-from runner._service.carrier import REST, open_due
-from runner.errors import BadAgent, Stopped
+from runner._service import attach, jobs
+from runner._service.attach import RunOptions
+from runner.errors import BadAgent
 
 Inputs = TypeVar("Inputs")
-
 __all__ = ["Queue"]
-
-EVERY = "* * * * * */5"
-"""When rows are looked at, as a cron expression whose sixth field is seconds."""
-MOST = 500
-"""Jobs of an agent that wait at once, as far as looks make them."""
-GONE = (eventlog.RunLocked, eventlog.NoSuchRun, eventlog.LockLost, eventlog.LogDead, Stopped)
-"""Ends of a job of which the run's row says all there is to do."""
+EVERY, MOST = "* * * * * */5", 500
+"""When rows are looked at (the sixth field is seconds), and how many jobs of an agent wait at once for such a look."""
 
 
 class Queue:
@@ -71,56 +60,34 @@ class Queue:
 
     @overload
     def enqueue(
-        self, agent: Agent[None, Any, Any], task: str, *, connection: Any, **options: Unpack[RunOptions]
+        self, agent: Agent[None, Any, Any], task: str, *, connection: Any, **more: Unpack[RunOptions]
     ) -> str: ...
     @overload
     def enqueue(
-        self,
-        agent: Agent[Inputs, Any, Any],
-        task: str,
-        *,
-        connection: Any,
-        inputs: Inputs,
-        **options: Unpack[RunOptions],
+        self, agent: Agent[Inputs, Any, Any], task: str, *, connection: Any, inputs: Inputs, **more: Unpack[RunOptions]
     ) -> str: ...
-    def enqueue(self, agent: AnyAgent, task: str, *, connection: Any, inputs: Any = None, **options: Any) -> str:
+    def enqueue(self, agent: AnyAgent, task: str, *, connection: Any, inputs: Any = None, **more: Any) -> str:
         """Make a run and its job in the caller's own transaction, and give the run's id.
 
         Takes, and raises, what `runner.enqueue` does. What that makes without a job is found by the next look.
         """
-        run = enqueue(agent, task, runs=self._store, inputs=inputs, connection=connection, **options)
+        run = attach.enqueue(agent, task, runs=self._store, inputs=inputs, connection=connection, **more)
         self._tasks[agent.name].configure(connection=connection).defer(run=run)
         return run
 
     def _added(self, app: procrastinate.App, agent: AnyAgent) -> Any:
-        queue = f"refold:{agent.name}"
+        queue, store = f"refold:{agent.name}", self._store
 
         @app.task(name=f"refold.carry_on:{agent.name}", queue=queue)
         async def carry_on(run: str) -> None:
-            with contextlib.suppress(*GONE):
-                opened = await off_loop(functools.partial(open_due, run, agent, store=self._store))
-                if opened is None:
-                    return
-                try:
-                    async with entered(agent) as resources:
-                        await run_session(opened, None, resources, REST)
-                finally:
-                    opened.life.end()  # also when there are no resources
+            await jobs.look_at(run, agent, store)
 
         @app.periodic(cron=EVERY, periodic_id=agent.name)
         @app.task(name=f"refold.look:{agent.name}", queue=queue)
         async def look(timestamp: int) -> None:  # noqa: ARG001 (procrastinate's own)
             waiting = await app.job_manager.list_jobs_async(queue=queue, task=carry_on.name, status="todo")
-            for run in await off_loop(functools.partial(self._due, agent, MOST - len(list(waiting)))):
+            room = max(0, MOST - len(list(waiting)))
+            for run in await off_loop(functools.partial(jobs.due_runs, agent, store, room)):
                 await carry_on.defer_async(run=run)
 
         return carry_on
-
-    def _due(self, agent: AnyAgent, room: int) -> set[str]:
-        """The runs of an agent that are due; for a child run its parent is."""
-        found, log = set(self._store.due([agent.name], max(0, room))), _logging.logger()
-        if inner := nested([agent]).keys() - {agent.name}:
-            names = self._store.due(inner, max(0, room))
-            parents = due.find(self._store, names, [agent.name], lambda run, error: log.warning(str(error), run=run))
-            found.update(one.run for one in parents)
-        return found

@@ -48,7 +48,7 @@ _WAS: Final = (
     "select mail from refold.run where run = %(run)s and token = %(token)s and seq = %(seq)s and sum = %(sum)s"
 )
 _RELEASE: Final = """
-update refold.run set expires = '-infinity', owner = null, status = coalesce(%(status)b, status),
+update refold.run set expires = '-infinity', owner = null, lost = %(lost)s, status = coalesce(%(status)b, status),
   closed = closed or %(closed)s, agent = coalesce(%(agent)s, agent),
   wake = case when mail > 0 then clock_timestamp() else %(wake)s end
 where run = %(run)s and token = %(token)s"""
@@ -70,7 +70,6 @@ _UNKNOWN: Final = ("08", "57P", "40003")
 class Row(Log):
     """One run in a database, open for writing."""
 
-    lease_lost = False
     wake: datetime | None = None
     """When somebody must look at the run once it is given back, if no status says another time."""
 
@@ -82,12 +81,27 @@ class Row(Log):
         self.lines, self.snapshot, self.findings = [], None, []
         self.status: msgspec.Struct | None = None
         self.weight, self._sum = 0, ""
+        self._lease_lost = self._untold = False
         self._connections, self._leases = connections, leases
         self._writer = Writer(run, disk)
 
     def stands(self, seq: int, total: str, at: datetime) -> None:
         """Say what the last line is."""
         self.seq, self._sum, self.at = seq, total, at
+
+    @property
+    def lease_lost(self) -> bool:
+        """Whether a lease before this one ran out, and no line says so."""
+        return self._lease_lost
+
+    def found(self, wake: datetime | None, mail: int, *, lost: bool) -> None:
+        """Say what the row said when the lease was taken."""
+        self.wake, self.lease.mail = wake, mail
+        self._lease_lost = self._untold = lost
+
+    def note_lease_lost(self) -> None:
+        """Say no more of it when the run is given back."""
+        self._untold = False
 
     @property
     def bytes_since_snapshot(self) -> int:
@@ -214,7 +228,7 @@ class Row(Log):
 
     def _end(self) -> None:
         self._writer.dead = "it could not be closed"
-        values = {"run": self.run, "token": self.lease.token, **_said(self.status)}
+        values = {"run": self.run, "token": self.lease.token, "lost": self._untold, **_said(self.status)}
         if self.status is None:
             values["wake"] = self.wake
         try:

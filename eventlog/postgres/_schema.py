@@ -22,6 +22,7 @@ create table refold.run (
     owner   text,                                        -- HOST:PID:random of who holds the run, or holds it no more
     since   timestamptz not null,
     expires timestamptz not null default '-infinity',    -- the lease's end; in the past while `owner`: it was lost
+    lost    boolean not null default false,              -- it was, and no line of the log says so yet
     seq bigint not null, sum text not null, life int not null, at timestamptz not null,
     bytes bigint not null,
     began timestamptz not null, parent text,

@@ -49,9 +49,9 @@ _TAKE: Final = """
 with old as (select run, owner, since, expires, wake from refold.run where run = %(run)s for update),
 taken as (
   update refold.run r set token = r.token + 1, owner = %(owner)s, since = clock_timestamp(),
-    expires = clock_timestamp() + %(length)s, wake = null
+    expires = clock_timestamp() + %(length)s, wake = null, lost = r.lost or coalesce(old.owner <> %(owner)s, false)
   from old where r.run = old.run and (old.expires < clock_timestamp() or old.owner = %(owner)s)
-  returning r.run, r.token, r.mail, r.seq, r.sum, r.life, r.at, r.bytes, false)
+  returning r.run, r.token, r.mail, r.lost, r.seq, r.sum, r.life, r.at, r.bytes, false)
 select old.owner, old.since, nullif(old.expires, '-infinity'), old.wake, taken.* from old left join taken using (run)"""
 _PUT_BACK: Final = """
 update refold.run set owner = null, expires = '-infinity', wake = %s where run = %s and token = %s"""
@@ -77,7 +77,7 @@ class Postgres(Store):
     knows_due = True
 
     def __init__(self, url: str, *, lease: float = 30.0, margin: float = 1.0, shared_workspace: bool = False) -> None:
-        self.shared_workspace = shared_workspace
+        self.shared_workspace, self.lease = shared_workspace, lease
         self._place = _place.read(url)
         self.connections = Connections(self._place, lease)
         self._leases = Leases(self.connections, lease, margin)
@@ -150,15 +150,14 @@ class Postgres(Store):
         found = self.connections.rows(_TAKE, values)
         if not found:
             raise _prune.missing(self.connections, str(self), run)
-        owner, since, until, wake, _, token, mail, *rest = found[0]
+        owner, since, until, wake, _, token, mail, lost, *rest = found[0]
         if token is None:
             holder = _named(owner, since)
             raise RunLocked(run, holder.pid, holder.host, since, until)
         end = End(*rest)
         log = self._log(run, end.life + 1, Lease(run, token, self._leases.end(sent)))
         log.stands(end.seq, end.sum, end.at)
-        log.lease_lost, log.lease.mail = owner is not None, mail
-        log.wake = self.now() if owner is not None else wake
+        log.found(self.now() if owner is not None else wake, mail, lost=lost)
         try:
             reading, log.weight = self.connections.run(functools.partial(load, run=run, end=end, accept=accept))
             if reading.damage is not None:

@@ -108,6 +108,7 @@ class Life:
         state = replay.fold(state, now, opening)
         self.decide(self.agent, state, now)  # what raises is raised before this life is written and counted
         state = await self.save(state, now, opening)
+        self.log.note_lease_lost()
         return await self.go_on(state, Outcomes(self._check_workspace(state, opening)))
 
     async def go_on(self, state: State, outcomes: Outcomes | None = None) -> State:

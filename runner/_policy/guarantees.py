@@ -26,6 +26,8 @@ class Guarantee:
     approval    whether some calls need a yes before they run
     once_per    the arguments of which a second call is refused: in the run, in those that continue it, in its forks
     parallel    whether its calls may run beside others, each settled for itself
+    acts_on     seconds after the end of a lost lease in which an attempt may still act; None where there are no leases.
+                One that sends through `runner.web`, or asks `call.holding()` directly before, does not
     """
 
     tool: str
@@ -36,6 +38,7 @@ class Guarantee:
     approval: bool
     once_per: tuple[str, ...] = ()
     parallel: bool = False
+    acts_on: float | None = None
 
     def __str__(self) -> str:
         first = "needs a yes first; " if self.approval else ""
@@ -44,19 +47,26 @@ class Guarantee:
             f"; once per {', '.join(self.once_per)} in this run, its continuations and forks" if self.once_per else ""
         )
         beside = "; beside others, each settled for itself" if self.parallel else ""
-        return f"{first}{self.words}{once}{beside}; may ask: {ask}; may repeat: {repeat}"
+        after = f"; unchecked, it may act {ladder.span(self.acts_on)} after a lost lease" if self.acts_on else ""
+        return f"{first}{self.words}{once}{beside}{after}; may ask: {ask}; may repeat: {repeat}"
 
 
-def guarantees(agent: AnyAgent) -> tuple[Guarantee, ...]:
-    """One guarantee for each tool of the agent, in their order, after those that declare nothing. Nothing is run."""
+def guarantees(agent: AnyAgent, *, lease: float | None = None) -> tuple[Guarantee, ...]:
+    """One guarantee for each tool of the agent, in their order, after those that declare nothing. Nothing is run.
+
+    Args:
+        agent: The agent.
+        lease: The store's, if the runs are in a database.
+    """
     first = sorted(agent.tools, key=lambda tool: not tool.undeclared)
-    return tuple(_guarantee(tool, asks=agent.approve == "ask") for tool in first)
+    return tuple(_guarantee(tool, asks=agent.approve == "ask", lease=lease) for tool in first)
 
 
-def _guarantee(tool: Tool, *, asks: bool) -> Guarantee:
+def _guarantee(tool: Tool, *, asks: bool, lease: float | None) -> Guarantee:
     approval = asks and tool.approval is not False
     if isinstance(tool, AgentTool):
-        inner = guarantees(tool.agent)
+        inner = guarantees(tool.agent, lease=lease)
+        longest = max((one.acts_on or 0.0 for one in inner), default=0.0)
         calls = ", ".join(f"{one.tool} {one.words}" for one in inner) or "none"
         words = f"its child run goes on, and is never begun twice; its own calls: {calls}"
         may_ask, may_repeat = any(one.may_ask for one in inner), any(one.may_repeat for one in inner)
@@ -65,8 +75,10 @@ def _guarantee(tool: Tool, *, asks: bool) -> Guarantee:
         words = _sentence([rung.description(tool) for rung in rungs])
         words = f"nobody declared what a repeat does; {words}" if tool.undeclared else words
         may_ask, may_repeat = ladder.PERSON in rungs, any(rung.repeats(tool) for rung in rungs)
+        longest = tool.timeout if tool.effect != "reads" else 0.0
     may_ask = may_ask or approval
-    return Guarantee(tool.name, tool.effect, words, may_ask, may_repeat, approval, tool.once_per, tool.parallel)
+    parts = (tool.name, tool.effect, words, may_ask, may_repeat, approval, tool.once_per, tool.parallel)
+    return Guarantee(*parts, acts_on=None if lease is None else longest)
 
 
 def _sentence(steps: list[str]) -> str:

@@ -93,7 +93,7 @@ def preflight(
         else:
             if state.over:  # by now
                 continue
-            issues = tuple(_judged(state, entry.run, agent_of, now))
+            issues = tuple(_judged(state, entry.run, agent_of, now, store.lease))
             found.append(Preflight(entry.run, state.agent, state.phase, state.seq, issues))
     return found
 
@@ -105,7 +105,7 @@ def _by_name(agents: Sequence[AnyAgent]) -> AgentOf:
     return lambda state: named.get(state.agent)
 
 
-def _judged(state: State, run: str, agent_of: AgentOf, now: datetime) -> Iterator[PreflightIssue]:
+def _judged(state: State, run: str, agent_of: AgentOf, now: datetime, lease: float | None) -> Iterator[PreflightIssue]:
     """The issues of one run; a function that makes no agent for it leaves the other runs to be looked at."""
     try:
         agent = agent_of(state)
@@ -113,6 +113,17 @@ def _judged(state: State, run: str, agent_of: AgentOf, now: datetime) -> Iterato
         yield PreflightIssue("no-agent", f"the function that gives its agent raised {_said(error)}", blocks=True)
     else:
         yield from _issues(state, run, agent, now)
+        yield from _lease(agent, lease)
+
+
+def _lease(agent: AnyAgent | None, lease: float | None) -> Iterator[PreflightIssue]:
+    """Tools that may still act for longer than another process waits to take their run from one that was cut off."""
+    if agent is None or lease is None:
+        return
+    long = [f"{t.name} for {t.timeout:g} s" for t in agent.tools if t.effect != "reads" and t.timeout > lease]
+    if long:
+        says = f"cut off, a process loses a run after {lease:g} s at most; unless it asks whether it holds the run, "
+        yield PreflightIssue("lease", f"{says}{', '.join(long)} may still act", blocks=False)
 
 
 def _said(error: Exception) -> str:

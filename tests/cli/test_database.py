@@ -52,7 +52,8 @@ def test_each_command_looks_at_a_run_in_a_database(refold: Refold, runs: str, tm
         refold("inbox").ends(0, out="refold approve")
         (row,) = refold("ls", "--json").ends(0).json
         assert (row["run"], row["live"]) == (run, True)
-        refold("preflight", PAYING).ends(0)
+        refold("preflight", PAYING, "--json").ends(0, out="pay for 60 s")
+        refold("guarantees", PAYING).ends(0, out="after 30 s at most")
         refold("resume", run, PAYING).ends(4, err="its lease")
     verdict = refold("verify", run, "--json").ends(0).json
     assert refold("cat", run).ends(0).out.endswith(f'"sum":"{verdict["sum"]}"}}\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import signal
@@ -17,13 +18,17 @@ import runner.web
 from replay.messages import UserMessage
 from runner.testing import ScriptedModel, tool_calls
 
-TIMEOUT = 6.0
-PAYS, SENDS, MAILS = ("pay", {"n": 1}), ("send", {"n": 2}), ("mail", {"n": 3})
+TIMEOUT, QUICK = 6.0, 2.0
+WITHIN, LATE = 1.0, 0.4
+"""Seconds after which a service shows what it was sent, and after which a request that was sent is late."""
+PAYS, SENDS, MAILS, POSTS = ("pay", {"n": 1}), ("send", {"n": 2}), ("mail", {"n": 3}), ("post", {"n": 8})
 SHAPES: dict[str, list[Any]] = {
     "pays": [[PAYS], [SENDS]],
     "mails": [[MAILS], [PAYS]],
+    "posts": [[POSTS]],
     "asks": [[("refund", {"n": 4})], [SENDS]],
     "gate": [[("gated", {"n": 5})]],
+    "long": [[("gated_long", {"n": 9})]],
     "frozen": [[("freezes", {"n": 6})]],
     "late": [[("slept", {"n": 7})]],
 }
@@ -50,17 +55,18 @@ class Clerk:
 
     def __init__(self, witness: str) -> None:
         self._witness = witness
-        hooks: dict[str, Any] = {"request": [runner.web.key_hook, self._stamp]}
+        hooks: dict[str, Any] = {"request": [self._stamp, runner.web.key_hook]}
         options: dict[str, Any] = {"base_url": witness, "trust_env": False, "timeout": TIMEOUT}
         self._fenced = httpx.AsyncClient(**options, event_hooks=hooks)
         self._plain = httpx.AsyncClient(**options)
 
     async def _stamp(self, request: httpx.Request) -> None:
-        """Say who sends, and that it was asked just now whether the run is held."""
-        request.headers.update(self._who(time.monotonic()))
+        """Say who sends, and that it is asked now whether the run is held."""
+        request.headers.update(self._who())
 
-    def _who(self, checked: float) -> dict[str, str]:
-        return {"x-pid": str(os.getpid()), "x-checked": repr(checked)}
+    def _who(self, most: float = math.inf) -> dict[str, str]:
+        """Who sends, and by when that is there unless the machine stands still."""
+        return {"x-pid": str(os.getpid()), "x-until": repr(min(time.monotonic() + LATE, most))}
 
     async def _send(self, kind: str) -> object:
         await asyncio.sleep(random.random() * 0.1)  # noqa: S311
@@ -69,9 +75,9 @@ class Clerk:
 
     async def _after(self, seconds: float, kind: str, call: runner.Call) -> object:
         """What began while the run was held, and asks no more: only its timeout bounds it."""
-        checked = time.monotonic()
+        most = time.monotonic() + TIMEOUT
         await asyncio.sleep(seconds)
-        headers = {"idempotency-key": call.key, **self._who(checked)}
+        headers = {"idempotency-key": call.key, **self._who(most)}
         return (await self._plain.post(f"/{kind}", headers=headers)).json()
 
     def _sync(self, **options: Any) -> httpx.Client:
@@ -79,7 +85,7 @@ class Clerk:
 
     def _is_open(self, call: runner.Call) -> bool:
         """Say that a body has begun, and ask whether it may go on."""
-        headers = {"idempotency-key": call.key, **self._who(time.monotonic())}
+        headers = {"idempotency-key": call.key, **self._who()}
         with self._sync() as client:
             return bool(client.post("/go", headers=headers).json()["open"])
 
@@ -88,9 +94,10 @@ class Clerk:
         return runner.Found(found) if found else runner.Missing()
 
     def tools(self) -> list[runner.Tool]:  # noqa: C901 (each is a tool of a line or two)
-        """All of them; `gated`, `freezes` and `slept` are for the tests that take one safeguard away."""
+        """All of them; the `gated`, `freezes` and `slept` are for the tests that take one safeguard away."""
         keyed: dict[str, Any] = {"effect": "keyed", "key_ttl": timedelta(hours=24), "timeout": TIMEOUT}
         once: dict[str, Any] = {"timeout": TIMEOUT}
+        hooks: dict[str, Any] = {"request": [lambda r: r.headers.update(self._who()), runner.web.key_hook]}
 
         @runner.tool(**keyed)
         async def pay(n: int) -> object:  # noqa: ARG001
@@ -110,22 +117,28 @@ class Clerk:
 
         @runner.tool(**once)
         async def mail(n: int, call: runner.Call) -> object:  # noqa: ARG001
-            return await self._after(random.random() * 0.5, "once", call)  # noqa: S311
+            return await self._after(random.random() * (TIMEOUT - 1), "once", call)  # noqa: S311
 
-        @runner.tool(timeout=8.0)
-        async def gated(n: int, call: runner.Call) -> object:  # noqa: ARG001 (its timeout ends it)
-            headers = {"idempotency-key": call.key, **self._who(time.monotonic())}
+        @runner.tool(timeout=QUICK)
+        def post(n: int) -> object:  # noqa: ARG001
+            time.sleep(random.random())  # noqa: S311 (no timeout ends a thread: only the check keeps it from sending)
+            with self._sync(event_hooks=hooks) as client, runner.web.sending():
+                return runner.web.result(client.post("/once"))
+
+        async def gated(n: int, call: runner.Call) -> object:  # noqa: ARG001
+            headers = {"idempotency-key": call.key, **self._who()}
             while not (await self._plain.post("/go", headers=headers)).json()["open"]:  # noqa: ASYNC110 (another process opens)
                 await asyncio.sleep(0.05)
             return (await self._plain.post("/once", headers=headers)).json()
+
+        gates = [runner.tool(timeout=8.0)(gated), runner.tool(name="gated_long", timeout=600.0)(gated)]
 
         @runner.tool(timeout=3.0)
         def freezes(n: int, call: runner.Call) -> object:  # noqa: ARG001
             if not self._is_open(call):
                 os.kill(os.getpid(), signal.SIGSTOP)  # the test wakes it once the run is another's
-            hooks: dict[str, Any] = {"request": [runner.web.key_hook]}
             with self._sync(event_hooks=hooks) as client, runner.web.sending():
-                return runner.web.result(client.post("/once", headers=self._who(time.monotonic())))
+                return runner.web.result(client.post("/once"))
 
         @runner.tool(effect="reads")
         def slept(n: int, call: runner.Call) -> object:
@@ -133,11 +146,12 @@ class Clerk:
                 os.kill(os.getpid(), signal.SIGSTOP)
             return n
 
-        send.lookup(visible_within=0.2)(self._look)
-        mail.lookup(visible_within=0.2)(self._look)
-        gated.lookup(visible_within=0)(self._look)
+        for tool in (send, mail, post):
+            tool.lookup(visible_within=WITHIN)(self._look)
+        for tool in gates:
+            tool.lookup(visible_within=0)(self._look)
         freezes.lookup(visible_within=0.2)(self._look)
-        return [pay, refund, look, send, mail, gated, freezes, slept]
+        return [pay, refund, look, send, mail, post, *gates, freezes, slept]
 
     def agent(self) -> runner.Agent:
         """The agent; nothing limits how often it is resumed."""

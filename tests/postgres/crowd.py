@@ -1,4 +1,4 @@
-"""The people of a torture: eight threads that make runs, answer, stop and fork them, and remember what they said.
+"""The people of a torture: eight threads that make runs, answer, stop, fork and write to them, and remember it.
 
 Whatever they are told (that the server is gone, that somebody was faster, that a worker holds the run) they take note
 of, and try again where that is due.
@@ -18,20 +18,24 @@ import eventlog
 import runner
 from eventlog.postgres import Postgres
 
+Kind = Literal["answer", "stop", "message"]
 THREADS = 8
-SHARES = ("pays", "mails", "asks", "asks", "loops", "pays", "mails")
+SHARES = ("pays", "mails", "asks", "asks", "loops", "posts", "mails", "loops")
 """How the shapes are shared out among the runs."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """An answer or a stop, and what came of it: `accepted`, `refused`, or `unknown` when the server was lost."""
+    """What somebody said, and what came of it: `left` in the inbox of whoever holds the run, or `written` into its log.
 
-    kind: Literal["answer", "stop"]
+    It is `refused` with a reason, and when the server was lost its fate is `unknown`. `who` says it once only.
+    """
+
+    kind: Kind
     run: str
     question: str
     who: str
-    came: Literal["accepted", "refused", "unknown"]
+    came: Literal["written", "left", "refused", "unknown"]
 
 
 @dataclass
@@ -129,12 +133,14 @@ class Crowd:
             is_fork = "." in run
             if rng.random() < 0.15 and not is_fork and (state.waiting or state.turns > 3) and state.seq is not None:
                 left += self._fork(run, state.seq, shape)
+            elif rng.random() < 0.4:
+                who = f"Zoe {rng.random():.9f}"
+                self._say("message", run, "", who, functools.partial(runner.send, run, who, who, runs=self.store))
             elif state.waiting:
                 for who in rng.sample(("Ann", "Bob"), 2):
-                    said = (run, state.waiting[0].id, f"{who} {rng.random():.6f}")
-                    self._say("answer", *said, functools.partial(runner.approve, *said, runs=self.store))
+                    self._answer(run, state.waiting[0], f"{who} {rng.random():.9f}")
             elif shape == "loops" and state.turns > 3:
-                who = f"Eve {rng.random():.6f}"
+                who = f"Eve {rng.random():.9f}"
                 self._say("stop", run, "", who, functools.partial(runner.stop, run, who, runs=self.store))
         return left
 
@@ -154,12 +160,18 @@ class Crowd:
             self.forks += 1
         return [new]
 
-    def _say(
-        self, kind: Literal["answer", "stop"], run: str, question: str, who: str, act: Callable[[], object]
-    ) -> None:
-        came: Literal["accepted", "refused", "unknown"] = "accepted"
+    def _answer(self, run: str, question: runner.Question, who: str) -> None:
+        """Say yes; of a call whose service was too slow to say what it did, that it was looked after."""
+        given = (run, question.id, who)
+        act = functools.partial(runner.approve, *given, runs=self.store)
+        if question.kind == "settle":
+            act = functools.partial(runner.settle, *given, "done", "a person looked", runs=self.store)
+        self._say("answer", *given, act)
+
+    def _say(self, kind: Kind, run: str, question: str, who: str, act: Callable[[], runner.Receipt]) -> None:
+        came: Literal["written", "left", "refused", "unknown"]
         try:
-            act()
+            came = "written" if act().written else "left"
         except (eventlog.DiskFailed, eventlog.LogDead):
             came = "unknown"
         except (runner.RunError, eventlog.LogError):

@@ -16,7 +16,7 @@ from typing import Self
 import psycopg
 
 from eventlog.postgres import Postgres
-from tests.postgres.witness import Sent, Witness
+from tests.postgres.witness import Witness
 from tests.support import ROOT
 from tests.support.postgres import PASSWORD, Cluster
 
@@ -27,11 +27,10 @@ LEASE = 2.0
 
 @dataclass
 class Member:
-    """One worker process. `frozen` are the stretches in which it was stopped, by the machine's monotonic clock."""
+    """One worker process."""
 
     role: str
     process: subprocess.Popen[str]
-    frozen: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def pid(self) -> int:
@@ -51,7 +50,6 @@ class Fleet:
     without: str = "-"
     program: str = "tests.postgres.worker"
     members: list[Member] = field(default_factory=list)
-    gone: list[Member] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def __enter__(self) -> Self:
@@ -93,17 +91,6 @@ class Fleet:
         member.process.send_signal(how)
         _reap(member.process)
         self.members.remove(member)
-        self.gone.append(member)
-
-    def freeze(self, member: Member) -> float:
-        """Stop a worker's process; when that was."""
-        member.process.send_signal(signal.SIGSTOP)
-        return time.monotonic()
-
-    def thaw(self, member: Member, since: float) -> None:
-        """Let it go on."""
-        member.frozen.append((since, time.monotonic()))
-        member.process.send_signal(signal.SIGCONT)
 
     def cut(self, member: Member) -> None:
         """Keep a worker from the server: what is connected is ended, and nothing is let in."""
@@ -132,11 +119,6 @@ class Fleet:
             "and convert_from(status, 'UTF8')::jsonb -> 'open_questions' is null"
         )
         return [row[0] for row in self.cluster.execute(query, database=self.database)]
-
-    def froze_after_its_check(self, sent: Sent) -> bool:
-        """Whether the sender of a request was stopped between its last check and the request's arrival."""
-        stretches = [s for m in (*self.members, *self.gone) if m.pid == sent.pid for s in m.frozen]
-        return any(since < sent.came and until > sent.checked for since, until in stretches)
 
 
 def until(what: str, holds: object, pause: float = 0.05) -> None:

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 
 import replay
 import runner
-from replay.events import AttemptMarked, QuestionAnswered, ReplySaved, ResultRecorded, RunStopped
+from replay.events import AttemptMarked, MessageReceived, QuestionAnswered, ReplySaved, ResultRecorded, RunStopped
+from replay.messages import UserMessage
 from tests.postgres.crowd import Crowd
 from tests.postgres.fleet import Fleet
 
-ACTS = {"pay", "refund", "send", "mail"}
+ACTS = {"pay", "refund", "send", "mail", "post"}
 
 
 @dataclass
 class Verdict:
-    """What is wrong, and how often a freeze after the last check had an effect doubled, which nothing can prevent."""
+    """What is wrong, and how often a request that came too late doubled an effect, which nothing can prevent."""
 
     wrong: list[str] = field(default_factory=list)
-    after_a_freeze: int = 0
+    late: int = 0
     events: Counter[str] = field(default_factory=Counter)
 
 
@@ -31,8 +32,8 @@ def judge(team: Fleet, crowd: Crowd) -> Verdict:
         if times > 1:
             verdict.wrong.append(f"keyed effect {key} happened {times} times")
     for key, times in team.witness.effects("once").items():
-        if times > 1 and any(map(team.froze_after_its_check, team.witness.requests(key))):
-            verdict.after_a_freeze += 1
+        if times > 1 and any(one.is_late for one in team.witness.requests(key)):
+            verdict.late += 1
         elif times > 1:
             verdict.wrong.append(f"effect {key} happened {times} times: {team.witness.requests(key)}")
     names = set(store.names())
@@ -63,6 +64,7 @@ def _of_a_run(team: Fleet, crowd: Crowd, run: str, seen: Counter[str]) -> Iterat
             if not any(one.acted for one in team.witness.requests(key)):
                 yield f"{event.call} is recorded as {event.how}, and it never happened"
     yield from _of_what_was_said(crowd, run, events)
+    yield from _of_messages(crowd, state, events)
 
 
 def _tools(events: list[replay.AnyEvent]) -> dict[str, str]:
@@ -71,7 +73,7 @@ def _tools(events: list[replay.AnyEvent]) -> dict[str, str]:
 
 def _of_what_was_said(crowd: Crowd, run: str, events: list[replay.AnyEvent]) -> Iterator[str]:
     """No answer is lost, and none is applied twice."""
-    said = [one for one in crowd.said if one.run == run]
+    said = [one for one in crowd.said if one.run == run and one.kind != "message"]
     answers = [event for event in events if isinstance(event, QuestionAnswered) and event.who]
     times = Counter(event.id for event in answers)
     yield from (f"{question} has {many} answers" for question, many in times.items() if many > 1)
@@ -79,9 +81,29 @@ def _of_what_was_said(crowd: Crowd, run: str, events: list[replay.AnyEvent]) -> 
     stops = [event for event in events if isinstance(event, RunStopped) and event.final]
     for one in said:
         heard = (one.question, one.who) in given if one.kind == "answer" else any(e.who == one.who for e in stops)
-        if one.came == "accepted" and not heard and not stops:
+        if not heard and (one.came == "written" or (one.came == "left" and not stops)):
             yield f"{one} was accepted, and the log does not have it"
         if one.came == "refused" and heard:
             yield f"{one} was refused, and the log has it"
     if len(stops) > 1:
         yield f"it was stopped for good {len(stops)} times"
+
+
+def _of_messages(crowd: Crowd, state: runner.State, events: list[replay.AnyEvent]) -> Iterator[str]:
+    """None is lost, and none is said to the model twice.
+
+    Only one that was left for a holder may come too late: where the run is done by then, forked, or stopped. A run that
+    loops ends by a stop, and takes what was said before that first.
+    """
+    times = Counter(event.text for event in events if isinstance(event, MessageReceived))
+    told = Counter(message.text for message in state.messages[:] if isinstance(message, UserMessage))
+    goes_on = state.run.startswith("loops") and not any(run.startswith(f"{state.run}.") for run in crowd.runs)
+    for one in (one for one in crowd.said if one.run == state.run):
+        if one.kind != "message":
+            goes_on = False  # whoever makes a run is the only one who talks to it, so this came later
+            continue
+        must = one.came == "written" or (one.came == "left" and goes_on)
+        if times[one.who] > 1 or told[one.who] > 1 or (one.came == "refused" and times[one.who]):
+            yield f"{one}: the log has it {times[one.who]} times, and the model read it {told[one.who]} times"
+        elif must and not times[one.who]:
+            yield f"{one}: the log does not have it"

@@ -1,8 +1,8 @@
 """The service that the torture's tools call, and the only judge of what they did. It lives in the test's own process.
 
-`/keyed` recognises a key, `/once` does not; each effect is an entry. A request says when its sender last checked that
-it held the run, by the machine's own clock (`x-checked`), so that a freeze after that is proven. At `/go` bodies ask
-whether they may go on.
+`/keyed` recognises a key, `/once` does not; each effect is an entry. A request says by the machine's own clock until
+when it comes unless its sender, after its last check that it holds the run, or this service stands still (`x-until`):
+so what is later is proven to be. At `/go` bodies ask whether they may go on.
 """
 
 from __future__ import annotations
@@ -20,14 +20,19 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True)
 class Sent:
-    """One request that may have acted: who sent it, when it last checked, when it came, whether it acted."""
+    """One request that may have acted: who sent it, by when it was to come, when it came, whether it acted."""
 
     kind: str
     key: str
     pid: int
-    checked: float
+    until: float
     came: float
     acted: bool
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it came when nobody could count on it any more."""
+        return self.came > self.until
 
 
 @dataclass
@@ -41,11 +46,11 @@ class Witness:
     open_gate: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def act(self, kind: str, key: str, pid: int, checked: float) -> bool:
+    def act(self, kind: str, key: str, pid: int, until: float) -> bool:
         """Take a request, and say whether it acted."""
         with self.lock:
             acted = kind != "keyed" or not any(one.key == key for one in self.sent)
-            self.sent.append(Sent(kind, key, pid, checked, time.monotonic(), acted))
+            self.sent.append(Sent(kind, key, pid, until, time.monotonic(), acted))
             return acted
 
     def count(self, key: str) -> int:
@@ -76,12 +81,12 @@ class _Handler(BaseHTTPRequestHandler):
         """An effect, or a body that waits."""
         self.rfile.read(int(self.headers.get("content-length") or 0))
         kind, key = urlsplit(self.path).path[1:], self.headers["idempotency-key"]
-        pid, checked = int(self.headers["x-pid"]), float(self.headers["x-checked"])
+        pid, until = int(self.headers["x-pid"]), float(self.headers["x-until"])
         if kind == "go":
             self.witness.begun[key] = pid
             self._say({"open": self.witness.open_gate.is_set()})
         else:
-            self._say({"acted": self.witness.act(kind, key, pid, checked)})
+            self._say({"acted": self.witness.act(kind, key, pid, until)})
 
     def do_GET(self) -> None:
         """A lookup."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
+import eventlog
 import runner
 from replay import Drift, Retraced, State
 from runner._cli import load_agent, options
@@ -17,6 +18,10 @@ from runner._cli._io.errors import Status, leave
 from runner._cli._render.as_json import fields
 from runner._cli._render.escape import one_line
 
+_LEASE = """\
+A process that is cut off from the database loses its runs when their lease ends, after {lease:g} s at most, and another
+carries them on. From then on it begins nothing that goes through runner.web or asks call.holding() first; what asks
+nothing ends by its tool's timeout, and no lookup that finds nothing is believed before that. A key closes every gap."""
 _DIGEST = re.compile("[0-9a-f]{16,128}")
 
 
@@ -135,16 +140,20 @@ def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
     help="End with status 1 if this is so of any tool; may be repeated.",
 )
 @options.json
-def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001 (every command takes --runs)
+def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...], as_json: bool) -> None:
     """Say what a death in each tool of an agent means.
 
-    One line for each tool, in the words of the rules that settle its calls. No run is read and no tool is run.
+    One line for each tool, in the words of the rules that settle its calls, for runs in such a place: a database gives
+    leases. No run is read and no tool is run.
     """
-    found = runner.review.guarantees(source.agent())
+    lease = eventlog.store(runs).lease
+    found = runner.review.guarantees(source.agent(), lease=lease)
     if as_json:
         out.as_json([{**_facts(each), "line": str(each)} for each in found])
     else:
         out.table(("tool", "effect", "if the process dies in a call"), [(e.tool, e.effect, str(e)) for e in found])
+        if lease is not None:
+            out.out(_LEASE.format(lease=lease))
     failed = [(what, each.tool) for what in fail_on for each in found if _facts(each)[what.replace("-", "_")]]
     for what, tool in failed:
         out.err(f"refold: {tool} {what.replace('-', ' ')}")
@@ -153,4 +162,4 @@ def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...]
 
 
 def _facts(each: runner.review.Guarantee) -> dict[str, object]:
-    return fields(each, "tool effect words may_ask may_repeat approval")
+    return fields(each, "tool effect words may_ask may_repeat approval" + " acts_on" * (each.acts_on is not None))

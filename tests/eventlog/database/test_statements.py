@@ -75,6 +75,20 @@ def test_a_lease_that_ran_out_unnoticed_still_writes(database_runs: Postgres) ->
         assert not log.lease_lost
 
 
+@pytest.mark.fault("lease lost")
+def test_that_a_lease_ran_out_is_told_until_a_line_says_so(database_runs: Postgres) -> None:
+    """Who opens a run in between, to say something to it, gives it back properly, and what was lost may still act."""
+    database_runs.create("r", at=AT, events=[OPENING])
+    expire(database_runs)
+    for _ in range(2):
+        with database_runs.open("r") as log:
+            assert log.lease_lost
+    with database_runs.open("r") as log:
+        log.note_lease_lost()
+    with database_runs.open("r") as log:
+        assert not log.lease_lost
+
+
 @pytest.mark.parametrize("lost", ["before", "after"])
 def test_whatever_else_is_asked_for_once_is_done_once(
     database_runs: Postgres, cut: Callable[[str], None], lost: str
