@@ -1,7 +1,5 @@
 """What a job of somebody's queue does: look at one run, or find which runs of an agent are due."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 
