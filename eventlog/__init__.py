@@ -105,6 +105,7 @@ from eventlog._names import check_id
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._store import Runs, Store
+from eventlog._tail import Tail
 from eventlog._verify import Verdict
 from eventlog.errors import (
     BadRunId,
@@ -163,6 +164,7 @@ __all__ = [
     "Snapshot",
     "Storage",
     "Store",
+    "Tail",
     "Torn",
     "Untrusted",
     "Verdict",

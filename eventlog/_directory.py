@@ -16,7 +16,7 @@ from eventlog._bell import Bell
 from eventlog._create import create_run, make_place
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
-from eventlog._names import check_id, is_id
+from eventlog._names import check_id, is_id, segment_name
 from eventlog._open import open_log
 from eventlog._os_errors import said, writing
 from eventlog._own import open_run
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from eventlog._snapshot import Snapshot
     from eventlog.errors import LogError
 
+_LAID = 64 * 1024
+"""Bytes that are read at a time of a run that is followed."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -56,6 +58,7 @@ class Directory(Store):
         self.disk = disk
         self._shown = str(path)
         self._force = force
+        self._said: dict[str, _status.Said] = {}
 
     def __str__(self) -> str:
         """Give the path as it was given."""
@@ -77,6 +80,18 @@ class Directory(Store):
         """Read the segments and the head of a run."""
         return scan(self.disk, self.path, run, accept)
 
+    def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:  # noqa: ARG002 (a byte is enough)
+        """Read the file from there up to the zeros that are laid ahead."""
+        found = bytearray()
+        try:
+            for piece in Files(self.disk, self.path / check_id(run)).pieces(segment_name(segment), offset, size=_LAID):
+                found += piece
+                if b"\0" in piece:
+                    break
+        except FileNotFoundError:
+            return None
+        return bytes(found)
+
     def files(self, run: str) -> Files:
         """Give the files in the run's directory."""
         return Files(self.disk, place(self.disk, self.path, run))
@@ -93,8 +108,12 @@ class Directory(Store):
 
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
         """Read a small file of each run, and its head."""
+        said, self._said = self._said, {} if among is None else self._said
         for name in self.names() if among is None else among:
-            yield name, _status.believed(self.disk, self.path / name, name), False
+            found = _status.believed(self.disk, self.path / name, name, said.get(name))
+            if found is not None:
+                self._said[name] = found
+            yield name, found.words if found is not None else None, False
 
     def holder(self, run: str) -> Holder | None:
         """Ask the kernel for the lock, shared and for an instant."""

@@ -8,8 +8,7 @@ weaker forgets lines: a process that dies between a line's sync and its head lea
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -29,6 +28,13 @@ MOST: Final = 64 * 1024
 _FORMAT: Final = 1
 
 
+class Said(NamedTuple):
+    """What a status says in `words`, as JSON, and the head that says that it may be believed."""
+
+    head: bytes
+    words: bytes
+
+
 def write(disk: Disk, directory: Path, run: str, seq: int, total: str, words: msgspec.Struct) -> None:
     """Say `words` of the line `seq` whose sum is `total`, the last one. A status that cannot be written is missing."""
     try:
@@ -39,23 +45,29 @@ def write(disk: Disk, directory: Path, run: str, seq: int, total: str, words: ms
         pass_on(error)
 
 
-def believed(disk: Disk, directory: Path, run: str) -> bytes | None:
-    """Give the words of a run's status, as JSON; None when it is missing or may not be believed."""
+def believed(disk: Disk, directory: Path, run: str, before: Said | None = None) -> Said | None:
+    """Give what a run's status says, or None when it is missing or may not be believed.
+
+    While the head has the bytes that it had `before`, closed, nobody has opened the run, and nothing else is read.
+    """
     try:
-        head = _head.decode(_small(disk, directory / HEAD, _head.SIZE))
+        data = _small(disk, directory / HEAD, _head.SIZE)
+        if before is not None and data == before.head:
+            return before
+        head = _head.decode(data)
         if head is None or not head.closed:
             return None
         status = _snapshot.decode(_small(disk, directory / STATUS, MOST))
         if status is None or (status.run, status.seq, status.sum, status.version) != (run, head.seq, head.sum, _FORMAT):
             return None
-        if disk.stat(directory / segment_name(head.segment)).st_size != head.offset:
-            return None
-        with contextlib.suppress(FileNotFoundError):
-            disk.stat(directory / segment_name(head.segment + 1))
-            return None
+        if disk.stat(directory / segment_name(head.segment)).st_size == head.offset:
+            try:
+                disk.stat(directory / segment_name(head.segment + 1))
+            except FileNotFoundError:
+                return Said(data, status.state)
     except OSError:
-        return None
-    return status.state
+        pass
+    return None
 
 
 def _small(disk: Disk, path: Path, most: int) -> bytes:

@@ -17,6 +17,7 @@ from eventlog import _copy, _listing, _new_run, _salvage, _verify
 from eventlog._disk import DISK, Disk
 from eventlog._dispatch import Dispatch
 from eventlog._retention import Retention
+from eventlog._tail import Tail
 from eventlog.errors import DiskFailed, NoSuchRun, NotARunsDirectory
 
 if TYPE_CHECKING:
@@ -72,6 +73,17 @@ class Store(Dispatch, Retention):
     @abc.abstractmethod
     def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
         """Read a run like `read`, but give damage back in `.damage`, with the good lines before it in `.lines`."""
+
+    @abc.abstractmethod
+    def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:
+        """Give what stands in a segment from a byte on, where line `seq` has its newline; None if it is not there.
+
+        At most the bytes after the first NUL may be missing. Raises `LogError`, `OSError`.
+        """
+
+    def tail(self, reading: Reading) -> Tail:
+        """Give the place at the end of a reading: its `more` reads on from there."""
+        return Tail(self.written, reading)
 
     @abc.abstractmethod
     def files(self, run: str) -> Files:

@@ -1,13 +1,12 @@
 """Following a run: every saved line once and in order, and what happens in between where it happens in this process.
 
 The log is the truth: a line that was not told here, or was told too long ago, is read there by its number. A run that
-another process carries is looked at every `LOOK` seconds, and one whose log is long less often.
+another process carries is looked at every `LOOK` seconds, after what was read of it before.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Self
 
@@ -31,8 +30,8 @@ class Stream(AsyncIterator[Streamed]):
         self._feed = feed.of(run)
         self._place, self._heard = self._feed.listen(self)
         self._uid: str | None = None
-        self._status: bytes | None = None
-        self._pause = LOOK
+        self._tail: eventlog.Tail | None = None
+        self._lines: list[eventlog.Line] = []
         self._behind = True
         self._over = False
         self._ready: Iterator[Streamed] = iter(())
@@ -72,21 +71,18 @@ class Stream(AsyncIterator[Streamed]):
             self._ready = iter(self._told(told))
             return
         local = self._uid is not None and self._feed.lives[self._uid] > 0
-        woken = await self._feed.told(self._place, None if local else self._pause)
+        woken = await self._feed.told(self._place, None if local else LOOK)
         self._behind = not (woken and local)
 
     def _read(self) -> Sequence[eventlog.Line]:
-        """The lines after the last that was given; nothing is read while the last writer's word on the run stays."""
-        began = time.monotonic()
-        if self._uid is None:
+        """The lines after the last that was given. Those that are told of, too, are kept: that may be dropped."""
+        found = self._tail.more() if self._tail is not None else None
+        if found is None:
             self._uid = load.read(self._store, self._run).uid
-        ((_, status, *_),) = self._store.statuses([self._run])
-        if status is not None and status == self._status:
-            return []
-        found = self._store.read(self._run, accept=lambda snapshot: snapshot.seq <= self._seq).lines
-        self._pause = max(LOOK, 4 * (time.monotonic() - began))
-        self._status = status
-        return [line for line in found if line.seq > self._seq]
+            reading = self._store.read(self._run, accept=lambda snapshot: snapshot.seq <= self._seq)
+            self._tail, self._lines, found = self._store.tail(reading), [], reading.lines
+        self._lines = [line for line in [*self._lines, *found] if line.seq > self._seq]
+        return self._lines
 
     def _saved(self, lines: Sequence[eventlog.Line]) -> Iterator[Streamed]:
         for line in lines:
@@ -106,7 +102,7 @@ class Stream(AsyncIterator[Streamed]):
         for uid, pieces, what in told[max(past, default=0) :]:
             saved = what.kind == "saved"
             if saved and uid == self._uid and what.seq > self._seq + 1:
-                self._behind, self._status = True, None
+                self._behind = True
                 break
             if (missed := pieces - self._heard - (not saved)) > 0:
                 found.append(Streamed(kind="dropped", run=self._run, dropped=missed))

@@ -1,7 +1,7 @@
 """What runs there are, and which are unfinished. Read without a lock, and from their statuses where these count."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import eventlog
@@ -24,6 +24,7 @@ class RunInfo:
         problem: Why it can't be read.
         live: Whether a process holds it.
         began: When it began (UTC), if known.
+        seen: What an earlier list knows a run by that has not moved since.
     """
 
     run: str
@@ -31,13 +32,16 @@ class RunInfo:
     problem: Exception | None = None
     live: bool = False
     began: datetime | None = None
+    seen: object = field(default=None, repr=False, compare=False)
 
     def age(self) -> tuple[datetime, str]:
         """When it began, and its id: what a list is ordered by."""
         return self.began or _NEVER, self.run
 
 
-def list_runs(runs: eventlog.Runs, among: Iterable[str] | None = None) -> list[RunInfo]:
+def list_runs(
+    runs: eventlog.Runs, among: Iterable[str] | None = None, *, before: Iterable[RunInfo] = ()
+) -> list[RunInfo]:
     """Lists every run, newest first, also those that can't be read.
 
     The log is read where the run's status does not count: while it is held, and after its process died.
@@ -45,12 +49,17 @@ def list_runs(runs: eventlog.Runs, among: Iterable[str] | None = None) -> list[R
     Args:
         runs: Where the runs are: a path, a URL, or a store.
         among: Only these names (of `eventlog.Store.names`), so that many runs can be shared out.
+        before: An earlier list of these runs, by the same store: only what was written since is read.
 
     Raises:
         eventlog.NotARunsDirectory: There are no runs.
     """
-    store = eventlog.store(runs)
-    found = [info for run, words, held in store.statuses(among) if (info := _look(store, run, words, held=held))]
+    store, known = eventlog.store(runs), {info.run: info for info in before}
+    found = []
+    for run, words, held in store.statuses(among):
+        info = _look(store, run, words, known.get(run), held=held)
+        if info is not None:
+            found.append(info)
     return sorted(found, key=RunInfo.age, reverse=True)
 
 
@@ -69,18 +78,57 @@ def read_state(run: str, runs: eventlog.Runs) -> State:
     return load.read(eventlog.store(runs), run)
 
 
-def _look(store: eventlog.Store, run: str, words: bytes | None, *, held: bool) -> RunInfo | None:
+class _Followed:
+    """A run whose log is read: how far, and its state there while a process holds it."""
+
+    def __init__(self, store: eventlog.Store, run: str) -> None:
+        self.state: State | None
+        self.state, reading = load.with_reading(store, run)
+        self._tail = store.tail(reading)
+
+    def moved(self) -> bool | None:
+        """Read on, and say whether the run moved; None when it must be read anew."""
+        lines = self._tail.more()
+        if not lines:
+            return None if lines is None else False
+        if self.state is None:
+            return None
+        self.state = replay.load(lines, self.state)
+        return True
+
+
+def _look(
+    store: eventlog.Store, run: str, words: bytes | None, before: RunInfo | None, *, held: bool
+) -> RunInfo | None:
     """One run; None if there is none of this name."""
+    if before is not None and words is not None and before.seen == words and before.live == held:
+        return before
     status = _status.understood(words)
     if status is not None:
-        return RunInfo(run, status, live=held, began=status.began)
+        return RunInfo(run, status, live=held, began=status.began, seen=words)
     try:
-        status = _status.of(load.read(store, run))
-        return RunInfo(run, status, live=_is_live(store, run), began=status.began or store.began(run))
+        return _read(store, run, before)
     except eventlog.NoSuchRun:
         return None
     except (eventlog.LogError, replay.ReplayError, OSError) as problem:
         return RunInfo(run, None, problem, _is_live(store, run), store.began(run))
+
+
+def _read(store: eventlog.Store, run: str, before: RunInfo | None) -> RunInfo:
+    """One run by its log, read on from where it was read before."""
+    live = _is_live(store, run)
+    followed, moved = None, None
+    if before is not None and isinstance(before.seen, _Followed):
+        followed, moved = before.seen, before.seen.moved()
+        if moved is False:
+            return replace(before, live=live)
+    if followed is None or moved is None:
+        followed = _Followed(store, run)
+    assert followed.state is not None  # it was just read, or read on
+    status = _status.of(followed.state)
+    if not live:  # it will not move soon
+        followed.state = None
+    return RunInfo(run, status, live=live, began=status.began or store.began(run), seen=followed)
 
 
 def _is_live(store: eventlog.Store, run: str) -> bool:

@@ -117,9 +117,14 @@ def _ring(store: eventlog.Store, log: eventlog.Log) -> None:
 
 def read(store: eventlog.Store, run: str) -> State:
     """Reads the state of a run without a lock. Raises what `Store.read` raises, and `replay.ReplayError`."""
+    return with_reading(store, run)[0]
+
+
+def with_reading(store: eventlog.Store, run: str) -> tuple[State, eventlog.Reading]:
+    """As `read`, with what was read."""
     accept = Accept()
     reading = store.read(run, accept=accept)
-    return replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW)
+    return replay.load(reading.lines, accept.state if reading.snapshot is not None else NEW), reading
 
 
 def finished(store: eventlog.Store, run: str) -> State:

@@ -30,7 +30,7 @@ class Page(NamedTuple):
 
 
 class Listing:
-    """The runs of a place, read at most every second."""
+    """The runs of a place, read at most every second, and of those that moved only what is new."""
 
     def __init__(self, store: eventlog.Store) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Listing:
         """Every run, newest first."""
         async with self._lock:
             if time.monotonic() > self._at + FRESH:
-                self._found = await asyncio.to_thread(runner.list_runs, self._store)
+                self._found = await asyncio.to_thread(runner.list_runs, self._store, before=self._found)
                 self._at = time.monotonic()
             return self._found
 

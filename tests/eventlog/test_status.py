@@ -168,3 +168,34 @@ def test_no_crash_leaves_a_status_of_other_lines(model: simdisk.Model, tmp_path:
         power(tally, steps, model, since="fault", faults=[fault], limit=4)
     assert not tally.violations, tally.violations[:3]
     assert len(tally.images) > 100
+
+
+@pytest.mark.fault("a status that is wrong")
+def test_a_store_that_read_a_status_reads_the_head_alone_until_somebody_opens_the_run(tmp_path: Path) -> None:
+    """Whoever opened it left another head, open or closed; then the status is looked at again."""
+
+    class Counting(Quick):
+        opened = 0
+
+        def open(self, path: Path, **options: Any) -> int:
+            self.opened += 1
+            return super().open(path, **options)
+
+    def said() -> bytes | None:
+        ((_, words, _),) = store.statuses()
+        return words
+
+    made(tmp_path).close()
+    disk = Counting()
+    store = eventlog.Directory(tmp_path, disk=disk)
+    assert (said(), disk.opened) == (b'{"events":2}', 2)
+    assert (said(), disk.opened) == (b'{"events":2}', 3)
+    with eventlog.Directory(tmp_path, disk=Quick()).open("r") as log:
+        assert said() is None
+        log.append(AT, [event(2)], status=Words(3))
+        assert said() is None
+    assert said() == b'{"events":3}'
+    with eventlog.Directory(tmp_path, disk=Quick()).open("r") as log:
+        log.append(AT, [event(3)])
+        log.abandon()
+    assert said() is None

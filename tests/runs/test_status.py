@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,34 @@ def test_a_status_says_who_must_look_and_when(resting: Path) -> None:
     assert said["asking-run"].open_questions == ("1.0-approve",)
     assert {run for run, words in said.items() if words.closed} == {"done-run", "refused-for-good", "long"}
     assert (said["long"].labels, len(said["long"].task), said["stopped-run"].stopped) == (LABELS, 2000, "TurnLimit")
+
+
+def test_a_list_that_goes_on_from_an_earlier_one_reads_only_what_was_written_since(
+    resting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is the list that anybody else would make, whatever was done between the two."""
+    store = eventlog.Directory(resting, disk=Quick())
+    listed = runner.list_runs(store)
+    with contextlib.ExitStack() as held:
+        logs = {
+            run: held.enter_context(eventlog.store(resting).open(run)) for run in ("asking-run", "answered", "long")
+        }
+        asking = logs["asking-run"]
+        for change in (
+            lambda: None,
+            lambda: asking.append(asking.at, [b'{"type":"message_received","id":"m","text":"x","who":"o"}']),
+            logs["answered"].close,
+            logs["long"].abandon,
+            lambda: runner.stop("answered", "olga", runs=resting),
+            lambda: runner.start_sync(agents.plain, "y", runs=resting, run="another"),
+            lambda: shutil.rmtree(resting / "forked"),
+        ):
+            change()
+            listed = runner.list_runs(store, before=listed)
+            assert listed == runner.list_runs(resting)
+            with monkeypatch.context() as reading:
+                reading.setattr(store, "read", None)
+                assert runner.list_runs(store, before=listed) == listed
 
 
 @pytest.mark.fault("a status that is wrong")

@@ -184,6 +184,22 @@ def test_a_reader_that_is_slow_misses_pieces_and_no_line_and_is_told_how_many(ru
     assert len(heard) <= feed.KEPT
 
 
+def test_a_line_that_was_read_and_told_is_given_though_the_telling_is_dropped(runs: Path) -> None:
+    """It is read once."""
+    stage.start(["over"], runs=runs)
+    uid = runner.read_state("r", runs).uid
+
+    async def main() -> list[Any]:
+        stream, fed = runner.stream("r", runs=runs), feed.of("r")
+        fed.tell(uid, feed.Streamed(kind="saved", run="r", seq=2))
+        begun = [await anext(stream)]
+        for _ in range(feed.KEPT):
+            fed.tell(uid, feed.Streamed(kind="text", run="r", text="x"))
+        return begun + [told async for told in stream]
+
+    assert saved(asyncio.run(asyncio.wait_for(main(), 60))) == on_disk(runs)
+
+
 def test_fifty_readers_hear_a_thousand_pieces_each(runs: Path) -> None:
     """All of them, in their order, from one thread to many."""
 
