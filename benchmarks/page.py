@@ -1,13 +1,11 @@
 """The page: README.md's tables made anew from the results, and a plot of each, as SVG and PNG.
 
-A table stands between two marks that name it; the words around it are written by hand. `--quick` makes nothing of the
-page and draws the plots of the quick results beside them.
+`--quick` makes nothing of the page and draws the plots of the quick results beside them.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +13,6 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from benchmarks import table
-from benchmarks.arms import ROOT
-
-PAGE = ROOT / "README.md"
-
-
-def markdown(kept: dict[str, Any]) -> str:
-    """A result as Markdown, with its question, its machine and its notes."""
-    machine = " · ".join(f"{key} {value}" for key, value in kept["machine"].items())
-    lines = [kept["head"], ["---"] * len(kept["head"]), *kept["rows"]]
-    body = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-    notes = "".join(f"- {note}\n" for note in kept["notes"])
-    parts = [f"**{kept['question']}**", body, *([notes.rstrip()] if notes else []), machine]
-    return "\n\n".join(parts) + "\n"
 
 
 def draw(kept: dict[str, Any], place: Path) -> None:
@@ -62,7 +47,6 @@ def main() -> None:
     mpl.rcParams["svg.hashsalt"] = "refold"
     short = table.quick(__doc__)
     place = table.RESULTS / "quick" if short else table.RESULTS
-    text = PAGE.read_text(encoding="utf-8")
     for path in sorted(place.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
         if "question" not in kept:  # another script's own
@@ -70,13 +54,7 @@ def main() -> None:
         if kept.get("plot"):
             draw(kept, path)
         if not short:
-            begin, end = f"<!-- {path.stem} -->", f"<!-- end of {path.stem} -->"
-            if begin not in text:
-                sys.exit(f"{PAGE.name} has no place for {path.stem}: write {begin} and {end} where it belongs")
-            made = f"{begin}\n{markdown(kept)}{end}"
-            text = text[: text.index(begin)] + made + text[text.index(end) + len(end) :]
-    if not short:
-        PAGE.write_text(text, encoding="utf-8")
+            table.put(path.stem, kept)
 
 
 if __name__ == "__main__":

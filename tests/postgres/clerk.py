@@ -31,6 +31,7 @@ SHAPES: dict[str, list[Any]] = {
     "long": [[("gated_long", {"n": 9})]],
     "frozen": [[("freezes", {"n": 6})]],
     "late": [[("slept", {"n": 7})]],
+    "keeps": [[PAYS]],
 }
 """What the model asks for, turn after turn. A run `loops` never ends by itself."""
 
@@ -157,3 +158,9 @@ class Clerk:
         """The agent; nothing limits how often it is resumed."""
         limits = runner.Limits(turns=100_000, resumes=100_000)
         return runner.Agent(name="clerk", model=Script(()), tools=self.tools(), limits=limits)
+
+    def lead(self, *shapes: str) -> runner.Agent:
+        """An agent whose child runs, side by side, are of these shapes."""
+        calls = tool_calls(*(("clerk", {"task": shape}) for shape in shapes))
+        model = ScriptedModel([calls, "All is done."])
+        return runner.Agent(name="lead", model=model, tools=[runner.as_tool(self.agent())])

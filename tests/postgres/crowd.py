@@ -10,6 +10,7 @@ import functools
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,6 +21,8 @@ from eventlog.postgres import Postgres
 
 Kind = Literal["answer", "stop", "message"]
 THREADS = 8
+MESSAGES = 3
+"""How often somebody writes to a run, at most."""
 SHARES = ("pays", "mails", "asks", "asks", "loops", "posts", "mails", "loops")
 """How the shapes are shared out among the runs."""
 
@@ -54,6 +57,7 @@ class Crowd:
     stopping: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _made: int = 0
+    _written: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
@@ -73,12 +77,10 @@ class Crowd:
         return not any(thread.is_alive() for thread in self._threads)
 
     def end(self) -> None:
-        """Wait for all of them, and raise what one of them raised."""
+        """Wait for all of them."""
         self.stopping.set()
         for thread in self._threads:
             thread.join()
-        if self.failed:
-            raise self.failed[0]
 
     def _live(self, number: int) -> None:
         rng = random.Random(f"{self.seed}:{number}")  # noqa: S311 (a torture that can be repeated)
@@ -98,7 +100,7 @@ class Crowd:
             while open_ and not self.stopping.is_set():
                 time.sleep(0.2)
                 open_ = self._look(open_, rng)
-        except BaseException as error:  # noqa: BLE001 (the test raises it)
+        except BaseException as error:  # noqa: BLE001 (it is among what was wrong)
             self.failed.append(error)
 
     def _make(self, run: str, shape: str) -> None:
@@ -133,7 +135,8 @@ class Crowd:
             is_fork = "." in run
             if rng.random() < 0.15 and not is_fork and (state.waiting or state.turns > 3) and state.seq is not None:
                 left += self._fork(run, state.seq, shape)
-            elif rng.random() < 0.4:
+            elif rng.random() < 0.4 and self._written[run] < MESSAGES:
+                self._written[run] += 1
                 who = f"Zoe {rng.random():.9f}"
                 self._say("message", run, "", who, functools.partial(runner.send, run, who, who, runs=self.store))
             elif state.waiting:

@@ -20,7 +20,7 @@ from tests.postgres.witness import Witness
 from tests.support import ROOT
 from tests.support.postgres import PASSWORD, Cluster
 
-PATIENCE = 240.0
+PATIENCE = 400.0
 """Seconds after which a test that waits for something fails."""
 LEASE = 2.0
 

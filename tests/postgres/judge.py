@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import eventlog
 import replay
 import runner
 from replay.events import AttemptMarked, MessageReceived, QuestionAnswered, ReplySaved, ResultRecorded, RunStopped
@@ -45,11 +46,14 @@ def judge(team: Fleet, crowd: Crowd) -> Verdict:
 
 def _of_a_run(team: Fleet, crowd: Crowd, run: str, seen: Counter[str]) -> Iterator[str]:
     store = crowd.store
-    found = store.verify(run)
+    try:
+        found = store.verify(run)
+        state = runner.read_state(run, store)
+    except (eventlog.LogError, replay.ReplayError) as error:
+        yield f"it can't be read: {error}"
+        return
     if not found.ok:
         yield f"it does not verify: {found.findings}"
-        return
-    state = runner.read_state(run, store)
     if not state.over:
         yield f"it has not ended: {state.phase} {state.stopped}"
     events = [replay.decode(raw) for line in store.read(run).lines for raw in line.events]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import procrastinate
 import pytest
 
-from tests.postgres.test_storm import TROUBLES, tortured
+from tests.postgres.test_storm import tortured
 from tests.support.figures import FIGURES
 from tests.support.postgres import Cluster
 
@@ -26,6 +26,6 @@ def test_three_hundred_runs_end_right_by_procrastinates_workers_alone(
     app = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=url))
     with app.open():
         app.schema_manager.apply_schema()
-    wrong, said = tortured(postgres, 300, 21, TROUBLES, database=name, program=PROGRAM)
+    wrong, said = tortured(postgres, 300, 21, database=name, program=PROGRAM)
     record_property(FIGURES, said)
     assert wrong == []

@@ -29,13 +29,14 @@ from tests.postgres.witness import witness
 from tests.support.figures import FIGURES
 from tests.support.postgres import Cluster
 
+TROUBLES = ("kill", "terminate", "freeze", "cut", "crash", "backends")
 WORKERS = 3
 SKEWS = (-90.0, 0.0, 90.0)
 RUNS = int(os.environ.get("STORM", "400"))
 PACE = 0.03
 """Seconds between two runs that are made."""
 EACH = 150
-"""Runs for which each trouble comes once; it comes twice at least."""
+"""Runs for which each trouble comes once; it comes twice in any case."""
 LONGEST = 4.0
 """Leases that a worker is frozen or cut off for, at most."""
 
@@ -95,8 +96,8 @@ class Storm:
                 self.could_forget.update(self.team.forgotten())
 
 
-def rage(team: Fleet, crowd: Crowd, seed: int, troubles: tuple[str, ...], patience: float = PATIENCE) -> Storm:
-    """Have the workers carry the runs while troubles come, until every run is over or `patience` seconds are."""
+def rage(team: Fleet, crowd: Crowd, seed: int, troubles: tuple[str, ...], times: int, patience: float) -> Storm:
+    """Have the workers carry the runs while each trouble comes so often, until every run is over or `patience` ends."""
     storm, over = Storm(team, random.Random(seed)), threading.Event()  # noqa: S311 (it can be repeated)
     watching = threading.Thread(target=storm.watch, args=(over,))
     for n in range(WORKERS):
@@ -104,7 +105,7 @@ def rage(team: Fleet, crowd: Crowd, seed: int, troubles: tuple[str, ...], patien
     watching.start()
     crowd.begin()
     try:
-        while not crowd.has_made_all or min(storm.done[name] for name in troubles) < max(2, crowd.count // EACH):
+        while not crowd.has_made_all or min(storm.done[name] for name in troubles) < times:
             least = min(storm.done[name] for name in troubles)
             name = storm.rng.choice([name for name in troubles if storm.done[name] == least])
             act: Callable[[Member], None] = getattr(storm, name)
@@ -122,19 +123,24 @@ def rage(team: Fleet, crowd: Crowd, seed: int, troubles: tuple[str, ...], patien
 
 
 def tortured(
-    cluster: Cluster, count: int, seed: int, troubles: tuple[str, ...], patience: float = PATIENCE, **options: Any
+    cluster: Cluster,
+    count: int,
+    seed: int,
+    troubles: tuple[str, ...] = TROUBLES,
+    *,
+    times: int = 2,
+    patience: float = PATIENCE,
+    **options: Any,
 ) -> tuple[list[str], str]:
     """A whole torture on a database of its own: what is wrong, and what was tried, in a line."""
     database = options.pop("database", None) or cluster.database()
     with witness() as seen, Fleet(cluster, database, seen, **options) as team:
         crowd = Crowd(team.store(), Clerk(seen.url).agent(), count, seed, pace=PACE * THREADS)
-        storm = rage(team, crowd, seed, troubles, patience)
+        storm = rage(team, crowd, seed, troubles, max(times, count // EACH), patience)
         verdict = judge(team, crowd)
-    forgotten = [f"{run} was left to nobody" for run in sorted(storm.could_forget)]
-    return [*verdict.wrong, *forgotten], told(storm, crowd, verdict)
-
-
-TROUBLES = ("kill", "terminate", "freeze", "cut", "crash", "backends")
+    verdict.wrong += [f"{run} was left to nobody" for run in sorted(storm.could_forget)]
+    verdict.wrong += [f"somebody was told {error!r}" for error in crowd.failed]
+    return verdict.wrong, told(storm, crowd, verdict)
 
 
 @pytest.mark.full
@@ -143,7 +149,7 @@ def test_hundreds_of_runs_end_right_whatever_happens_to_the_machines(
     postgres: Cluster, record_property: Callable[[str, object], None]
 ) -> None:
     """Every effect once, every answer and message applied once, every log whole, no run forgotten."""
-    wrong, said = tortured(postgres, RUNS, 20, TROUBLES)
+    wrong, said = tortured(postgres, RUNS, 20)
     record_property(FIGURES, said)
     assert wrong == []
 

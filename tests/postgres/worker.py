@@ -59,7 +59,8 @@ async def main(url: str, witness: str, lease: float, skewed: float, without: str
     store = Postgres(url, lease=lease, margin=lease / 10)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    async with runner.Worker([Clerk(witness).agent()], runs=store, at_once=60, grace=1.0):
+    clerk = Clerk(witness)
+    async with runner.Worker([clerk.agent(), clerk.lead("frozen", "keeps")], runs=store, at_once=60, grace=1.0):
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await over.wait()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,25 @@ from tests.support import stage
 CALL = runner.testing.tool_calls(("act", {}))
 
 
-def acting(effects: str | Path, *, name: str = "agent", lasts: float = 0.0, die: bool = False) -> runner.Agent:
+def acting(
+    effects: str | Path,
+    *,
+    name: str = "agent",
+    lasts: float = 0.0,
+    die: bool = False,
+    timeout: float = 60.0,
+    may_end: Callable[[str], bool] = lambda _: True,
+) -> runner.Agent:
     """An agent that acts once; the effect is noted in a file, before the process dies if it is to die."""
 
-    @runner.tool
+    @runner.tool(timeout=timeout)
     async def act(call: runner.Call) -> str:
         stage.note(effects, f"{call.run}")
         if die:
             os.kill(os.getpid(), signal.SIGKILL)
         await asyncio.sleep(lasts)
+        while not may_end(call.run):  # noqa: ASYNC110 (another process decides)
+            await asyncio.sleep(0.05)
         return "done"
 
     @act.lookup(visible_within=0)

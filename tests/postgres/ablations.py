@@ -1,0 +1,41 @@
+"""The same torture without one safeguard: each must be missed. `python -m tests.postgres.ablations [RUNS] [SEED]`.
+
+It is a command and no test, because what goes wrong at random may not; `test_safeguards` takes the same safeguards away
+and leaves nothing to chance. Only what each safeguard is there for goes wrong here, several times.
+"""
+
+import sys
+
+from tests.postgres.test_storm import TROUBLES, tortured
+from tests.support.postgres import Cluster
+
+WITHOUT = {
+    "-": TROUBLES,
+    "token": ("freeze",),
+    "check": ("freeze",),
+    "wait": ("cut",),
+    "mail": ("kill",),
+}
+"""What each safeguard that a worker can work without is there for; `-`: nothing is taken away."""
+TIMES, PATIENCE = 8, 60.0
+
+
+def main(runs: int, seed: int) -> int:
+    """Print what was wrong without each; the status says whether each was missed, and nothing else was wrong."""
+    fine = True
+    cluster = Cluster()
+    try:
+        for without, troubles in WITHOUT.items():
+            patience = PATIENCE if without != "-" else 10 * PATIENCE  # what never ends is waited for no longer
+            wrong, said = tortured(cluster, runs, seed, troubles, times=TIMES, patience=patience, without=without)
+            fine = fine and (not wrong) is (without == "-")
+            sys.stdout.write(f"without {without}: {said}\n" + "".join(f"    {each[:200]}\n" for each in wrong[:3]))
+            sys.stdout.flush()
+    finally:
+        cluster.close()
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    given = [int(word) for word in sys.argv[1:]]
+    sys.exit(main(*(*given, *(300, 20)[len(given) :])))
