@@ -36,6 +36,7 @@ _KEPT: Final = 16
 """Connections that are kept when nobody uses them."""
 _PATIENCE: Final = 2.0
 """Seconds in which something is begun again on a fresh connection, unless its caller has longer."""
+_LONG: Final = 1.0
 _PAUSE: Final = 0.02
 _LONGEST: Final = 0.2
 _LEFT: Final[list[Connection]] = []
@@ -174,9 +175,13 @@ class Connections:
             self._joined.undo.append(change)
 
     def heard(self, now: datetime, sent: float) -> None:
-        """Note the server's time, which was asked for at a moment of the monotonic clock."""
-        half = timedelta(seconds=(time.monotonic() - sent) / 2)
-        self.ahead = now + half - datetime.now(UTC)
+        """Note the server's time, which was asked for at a moment of the monotonic clock.
+
+        An answer that took long says little: when this process stood still meanwhile, its half is no way of the answer.
+        """
+        took = time.monotonic() - sent
+        if took < _LONG or not self._met:
+            self.ahead = now + timedelta(seconds=took / 2) - datetime.now(UTC)
 
     def close(self) -> None:
         """Close the connections that nobody uses; others are made when they are needed."""

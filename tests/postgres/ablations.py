@@ -6,17 +6,18 @@ and leaves nothing to chance. Only what each safeguard is there for goes wrong h
 
 import sys
 
+from tests.postgres.crowd import SHARES
 from tests.postgres.test_storm import TROUBLES, tortured
 from tests.support.postgres import Cluster
 
 WITHOUT = {
-    "-": TROUBLES,
-    "token": ("freeze",),
-    "check": ("freeze",),
-    "wait": ("cut",),
-    "mail": ("kill",),
+    "-": (TROUBLES, SHARES),
+    "token": (("freeze",), SHARES),
+    "check": (("freeze",), ("posts",)),
+    "wait": (("cut",), ("mails",)),
+    "mail": (("kill",), ("loops",)),
 }
-"""What each safeguard that a worker can work without is there for; `-`: nothing is taken away."""
+"""What each safeguard that a worker can work without is there for, and for which runs; `-`: nothing is taken away."""
 TIMES, PATIENCE = 8, 60.0
 
 
@@ -25,9 +26,11 @@ def main(runs: int, seed: int) -> int:
     fine = True
     cluster = Cluster()
     try:
-        for without, troubles in WITHOUT.items():
+        for without, (troubles, shares) in WITHOUT.items():
             patience = PATIENCE if without != "-" else 10 * PATIENCE  # what never ends is waited for no longer
-            wrong, said = tortured(cluster, runs, seed, troubles, times=TIMES, patience=patience, without=without)
+            wrong, said = tortured(
+                cluster, runs, seed, troubles, times=TIMES, patience=patience, shares=shares, without=without
+            )
             fine = fine and (not wrong) is (without == "-")
             sys.stdout.write(f"without {without}: {said}\n" + "".join(f"    {each[:200]}\n" for each in wrong[:3]))
             sys.stdout.flush()

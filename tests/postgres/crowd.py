@@ -50,6 +50,7 @@ class Crowd:
     count: int
     seed: int
     pace: float
+    shares: tuple[str, ...] = SHARES
     runs: dict[str, str] = field(default_factory=dict)
     said: list[Said] = field(default_factory=list)
     forks: int = 0
@@ -87,7 +88,7 @@ class Crowd:
         open_: list[str] = []
         try:
             for n in range(number, self.count, THREADS):
-                shape = SHARES[n % len(SHARES)]
+                shape = self.shares[n % len(self.shares)]
                 run = f"{shape}-{n}"
                 self._surely(functools.partial(self._make, run, shape))
                 open_.append(run)

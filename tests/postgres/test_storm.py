@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from tests.postgres.clerk import Clerk
-from tests.postgres.crowd import THREADS, Crowd
+from tests.postgres.crowd import SHARES, THREADS, Crowd
 from tests.postgres.fleet import PATIENCE, Fleet, Member
 from tests.postgres.judge import Verdict, judge
 from tests.postgres.pooler import pooler
@@ -130,12 +130,13 @@ def tortured(
     *,
     times: int = 2,
     patience: float = PATIENCE,
+    shares: tuple[str, ...] = SHARES,
     **options: Any,
 ) -> tuple[list[str], str]:
     """A whole torture on a database of its own: what is wrong, and what was tried, in a line."""
     database = options.pop("database", None) or cluster.database()
     with witness() as seen, Fleet(cluster, database, seen, **options) as team:
-        crowd = Crowd(team.store(), Clerk(seen.url).agent(), count, seed, pace=PACE * THREADS)
+        crowd = Crowd(team.store(), Clerk(seen.url).agent(), count, seed, PACE * THREADS, shares)
         storm = rage(team, crowd, seed, troubles, max(times, count // EACH), patience)
         verdict = judge(team, crowd)
     verdict.wrong += [f"{run} was left to nobody" for run in sorted(storm.could_forget)]

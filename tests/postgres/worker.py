@@ -21,8 +21,8 @@ from runner._policy import ladder
 from tests.postgres.clerk import Clerk
 
 _UNFENCED = """
-with held as (update refold.run set seq = %(seq)s, sum = %(sum)s, at = %(at)s, status = %(status)b, closed = %(closed)s
-  where run = %(run)s returning run, mail)
+with held as (update refold.run set seq = %(seq)s, sum = %(sum)s, life = %(life)s, at = %(at)s,
+  bytes = bytes + %(size)s, status = %(status)b, closed = %(closed)s where run = %(run)s returning run, mail)
 insert into refold.line select run, %(seq)s, %(data)b from held
 on conflict (run, seq) do update set data = excluded.data returning 0"""
 

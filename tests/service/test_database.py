@@ -75,7 +75,7 @@ def test_what_becomes_due_all_at_once_is_carried_on_exactly_once(
     execute(database, "update refold.run set wake = now() + interval '1 day'")
     with working(forks, database, effects, lease=60.0):  # no run is lost to a slow machine
         execute(database, "update refold.run set wake = now()")
-        stage.within(PATIENCE, lambda: execute(database, ENDS) == [(2, True, None, None)])
+        stage.within(PATIENCE + DUE, lambda: execute(database, ENDS) == [(2, True, None, None)])
     assert sorted(scenes.effects_of(effects)) == sorted(names)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -73,6 +75,15 @@ def test_a_lease_that_ran_out_unnoticed_still_writes(database_runs: Postgres) ->
     assert refused.value.until is not None
     with database_runs.open("r") as log:
         assert not log.lease_lost
+
+
+@pytest.mark.fault("clock set back")
+def test_an_answer_that_took_long_says_nothing_about_the_time(database_runs: Postgres) -> None:
+    """Whoever asked may have stood still; the time that was heard before is nearer."""
+    database_runs.now()
+    ahead = database_runs.connections.ahead
+    database_runs.connections.heard(AT + timedelta(hours=1), time.monotonic() - 60)
+    assert database_runs.connections.ahead == ahead
 
 
 @pytest.mark.fault("lease lost")
