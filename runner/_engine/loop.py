@@ -282,7 +282,7 @@ class Life:
 
     def _close(self) -> None:
         try:
-            self.after = load.close(self.store, self.log)
+            self.after = load.close(self.store, self.log, self.clock.clock)
         except (eventlog.LogError, replay.ReplayError, OSError) as error:
             _logging.logger(run=self.log.run).warning("the log was not closed cleanly", error=str(error))
             self.log.abandon()

@@ -146,13 +146,13 @@ def reopen(
         raise
     try:
         if state.phase == "done":
-            load.close(store, log)
+            load.close(store, log, clock)
             return finished(agent, state)
         just = {"Parked"} if state.parked > before.parked else ()
         resume_check.check(state, run, agent, held={*held, *just}, by_parent=by_parent)
         moved = _moved(root, state.workspace)
     except BaseException:  # whatever ends this leaves no lock
-        load.close(store, log)
+        load.close(store, log, clock)
         raise
     place = {"root": state.workspace, "moved": moved, "accept": accept_workspace}
     life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **place, watch=watch, store=store, uid=state.uid)

@@ -154,7 +154,8 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
         if answer is not None and (own is None or state.questions[question.id].answer is None):
             try:
                 if own is None:
-                    await save_pool.saved(functools.partial(say.answer, life.store, state.run, question, answer))
+                    said_to = functools.partial(say.answer, life.store, state.run, question, answer, life.clock.clock)
+                    await save_pool.saved(said_to)
                     continue
                 said = events(state, question, answer)
             except (UnusableAnswer, BadRule, AlreadyAnswered) as error:

@@ -17,6 +17,7 @@ from replay import NEW, State
 from replay.values import FITS
 from runner import errors
 from runner._agent import sanitize
+from runner._clock import Clock
 from runner._policy import resume_check
 from runner._runs import load, requests
 from runner._runs.questions import answered
@@ -142,7 +143,9 @@ def park(run: str, who: str, *, runs: eventlog.Runs) -> Receipt:
     return _end(runs, run, "park", who)
 
 
-def answer(runs: eventlog.Runs, run: str, question: str, verdict: Any, who: str, text: str) -> Receipt:
+def answer(
+    runs: eventlog.Runs, run: str, question: str, verdict: Any, who: str, text: str, clock: Clock | None = None
+) -> Receipt:
     """Answer a question, with a verdict of whichever kind; a child's is named by the path to it."""
     store = eventlog.store(runs)
     run, question = at_path(store, run, question)
@@ -160,6 +163,7 @@ def answer(runs: eventlog.Runs, run: str, question: str, verdict: Any, who: str,
         run,
         name,
         lost,
+        clock=clock,
         kind="answer",
         who=event.who,
         question=question,
@@ -212,14 +216,16 @@ def _over(state: State, kind: str) -> None:
         raise errors.NotStoppable(state.run, f"it is parked: {state.stopped.detail}")
 
 
-def post(store: eventlog.Store, run: str, name: str, lost: Any, mark: str = "", **request: Any) -> Receipt:
+def post(
+    store: eventlog.Store, run: str, name: str, lost: Any, mark: str = "", clock: Clock | None = None, **request: Any
+) -> Receipt:
     """Post a request and say what became of it. `lost(state, who)` raises that `who` was first."""
     mark = mark or store.disk.random(requests.MARK)
     data = msgspec.json.encode(Request(post=mark, **request))
     won, state = False, NEW
     for _ in range(_LOOKS):
         won = won or store.post(run, name, data)
-        taken = load.take_requests(store, run)
+        taken = load.take_requests(store, run, clock)
         holder = store.holder(run) if taken is None else None
         state = taken if taken is not None else load.read(store, run)
         if (accepted := state.taken.get(name)) is not None:

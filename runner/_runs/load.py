@@ -70,7 +70,7 @@ def opened(
     return log, before, state
 
 
-def close(store: eventlog.Store, log: eventlog.Log) -> State | None:
+def close(store: eventlog.Store, log: eventlog.Log, clock: Clock | None = None) -> State | None:
     """Closes a log, then takes what was posted until then; the state after that, or None if nothing was taken.
 
     Whoever posts tries the lock after that, and whoever closes looks after the release: so one of them takes it. A run
@@ -79,7 +79,7 @@ def close(store: eventlog.Store, log: eventlog.Log) -> State | None:
     log.close()
     asks = isinstance(log.status, status.RunStatus) and any(":" in asked for asked in log.status.open_questions)
     if asks or store.inbox(log.run).requests:
-        return take_requests(store, log.run)
+        return take_requests(store, log.run, clock)
     _ring(store, log)
     return None
 
@@ -94,14 +94,14 @@ def held(store: eventlog.Store, run: str) -> Iterator[eventlog.Log]:
         close(store, log)
 
 
-def take_requests(store: eventlog.Store, run: str) -> State | None:
+def take_requests(store: eventlog.Store, run: str, clock: Clock | None = None) -> State | None:
     """Takes the requests in the inbox of a run, if nobody holds it; the state after that, or None if somebody does."""
     state: State | None = None
     for _ in range(_LOOKS):
         if state is not None and not store.inbox(run).requests:
             break
         try:
-            log, _, state = opened(store, run)
+            log, _, state = opened(store, run, clock)
         except eventlog.RunLocked:  # its holder looks again when it closes
             return None
         log.close()

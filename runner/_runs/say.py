@@ -10,6 +10,7 @@ import msgspec
 import eventlog
 import replay
 from replay import Question, State
+from runner._clock import Clock
 from runner._policy import resume_check
 from runner._runs import ask, load, requests
 from runner._runs.ask import Receipt, post
@@ -26,12 +27,18 @@ def allow(run: str, tool: str, who: str, arguments: Mapping[str, Any], *, runs: 
     Raises:
         BadRule: A value is no JSON.
     """
-    store = eventlog.store(runs)
+    return _allow(eventlog.store(runs), run, tool, who, arguments)
+
+
+def _allow(
+    store: eventlog.Store, run: str, tool: str, who: str, arguments: Mapping[str, Any], clock: Clock | None = None
+) -> Receipt:
     state = load.read(store, run)
     resume_check.check(state, run)
     made, mark = rule(state, tool, arguments, who), store.disk.random(requests.MARK)
     values = {name: msgspec.Raw(value.encode()) for name, value in made.arguments.items()}
-    return post(store, run, f"rule-{mark}", _gone, mark, kind="rule", who=made.who, tool=tool, arguments=values)
+    how = {"who": made.who, "tool": tool, "arguments": values}
+    return post(store, run, f"rule-{mark}", _gone, mark, clock, kind="rule", **how)
 
 
 def send(run: str, text: str, who: str, *, runs: eventlog.Runs) -> Receipt:
@@ -66,12 +73,15 @@ def send(run: str, text: str, who: str, *, runs: eventlog.Runs) -> Receipt:
     return post(store, run, name, _gone, mark, kind="message", who=made.who, text=made.text)
 
 
-def answer(store: eventlog.Store, run: str, question: Question, given: Answer) -> None:
-    """Give the hook's answer to a question of a child, which is named by the path to it. Raises as `approve`."""
+def answer(store: eventlog.Store, run: str, question: Question, given: Answer, clock: Clock) -> None:
+    """Give the hook's answer to a question of a child, which is named by the path to it. Raises as `approve`.
+
+    It is saved at the time of the process that carries both: a child whose log ran ahead would wait by another time.
+    """
     text = json.dumps(given.arguments, default=str) if given.verdict == "edit" else given.text
-    ask.answer(store, run, question.id, given.verdict, given.who, text)
+    ask.answer(store, run, question.id, given.verdict, given.who, text, clock)
     if given.always is not None and given.verdict == "approve":
-        allow(ask.at_path(store, run, question.id)[0], question.tool, given.who, given.always, runs=store)
+        _allow(store, ask.at_path(store, run, question.id)[0], question.tool, given.who, given.always, clock)
 
 
 def _gone(state: State, first: str) -> NoReturn:  # noqa: ARG001 (the name is nobody else's)

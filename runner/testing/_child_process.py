@@ -105,12 +105,11 @@ class ChildRun:
         self.notes = Notes(folder / "notes")
         self.points = KillPoints(dies, self.notes)
         self._outside = inputs.environment(folder / "environment")
+        self._paths = {RUN: ""}
 
     def run(self) -> None:
         """Start or resume the run, and note the points that were passed."""
-        agent = self._inputs.agent(self._outside)
-        model = AskedThrough(agent.model, functools.partial(self._ask, agent.model))
-        agent = agent.replace(model=model, tools=[self._tool(tool) for tool in agent.tools])
+        agent = self._around(self._inputs.agent(self._outside))
         runs = self._folder / "runs"
         options: dict[str, Any] = {
             "runs": eventlog.Directory(runs, disk=CrashPointDisk(DiskProxy(eventlog.DISK), self.points)),
@@ -129,28 +128,49 @@ class ChildRun:
             )
         self.notes.write("points", self.points.passed)
 
+    def _around(self, agent: runner.Agent[Any, Any, Any]) -> runner.Agent[Any, Any, Any]:
+        """An agent with points around its model, its tools, and the agents among these."""
+        model = AskedThrough(agent.model, functools.partial(self._ask, agent.model))
+        return agent.replace(model=model, tools=[self._tool(tool) for tool in agent.tools])
+
+    def _name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
+        """What a call or a turn is called in the whole family: a child's by the path to it."""
+        if run not in self._paths:
+            parent = runner.read_state(run, self._folder / "runs").parent_call
+            assert parent is not None  # of every run in the folder but the first
+            self._paths[run] = f"{self._name(parent.run, parent.call)}:"
+        return f"{self._paths[run]}{id}"
+
     def _tool(self, tool: runner.Tool) -> runner.Tool:
         """A tool, and its lookup, each between two points."""
+        if (inner := getattr(tool, "agent", None)) is not None:
+            child: Any = tool.around(lambda body: body)
+            child.agent = self._around(inner)
+            return child  # type: ignore[no-any-return] # a copy of the tool
         instrumented = tool.around(self._between(f"tool {tool.name}", acts=tool.effect != "reads"))
         if tool.find is not None:
             instrumented.find = self._between(f"lookup {tool.name}", acts=False)(tool.find)
         return instrumented
 
     def _between(self, what: str, *, acts: bool) -> Callable[..., Any]:
-        def before() -> None:
-            call = runner.current_call().id
-            self.points.at(f"{what} {call}, before")
-            if acts:
-                self.notes.write("began", [call, self._inputs.counts(self._outside)])
+        def name() -> str:
+            call = runner.current_call()
+            return self._name(call.run, call.id)
 
-        return between(before, lambda: self.points.at(f"{what} {runner.current_call().id}, after"))
+        def before() -> None:
+            self.points.at(f"{what} {name()}, before")
+            if acts:
+                self.notes.write("began", [name(), self._inputs.counts(self._outside)])
+
+        return between(before, lambda: self.points.at(f"{what} {name()}, after"))
 
     async def _ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
         """A reply of the model, between two points."""
-        what = f"model {request.purpose} {request.turn}"
+        turn = self._name(request.run, request.turn)
+        what = f"model {request.purpose} {turn}"
         self.points.at(f"{what}, before")
         reply = await model.ask(request)
-        self.notes.write("replies", [request.purpose, request.turn])
+        self.notes.write("replies", [request.purpose, turn])
         self.points.at(f"{what}, after")
         return reply
 

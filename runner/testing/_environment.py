@@ -11,14 +11,15 @@ import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import eventlog
 import runner
 from eventlog.simdisk import Machine, Process
-from runner.testing._leased_disk import Lease, LeasedDisk
-from runner.testing._virtual import VirtualTime
+from runner.testing._leased_disk import LeasedDisk, Leases
+from runner.testing._virtual import VirtualClock, VirtualTime
 
 T = TypeVar("T")
 RUNS: Final = Path("/runs")
@@ -78,6 +79,18 @@ class Attempt:
     in_thread: bool
 
 
+class _Runs(eventlog.Directory):
+    """The runs at the time of the scenario: what others write must not be ahead of it."""
+
+    def __init__(self, time: VirtualTime, disk: eventlog.Disk) -> None:
+        super().__init__(RUNS, disk=disk)
+        self._clock = VirtualClock(time)
+
+    def now(self) -> datetime:
+        """The time of day."""
+        return self._clock.wall()
+
+
 @dataclass
 class SimulatedEnvironment:
     """What one scenario is run in. `outside` is what the user's factory made; `effects` counts what happened there.
@@ -88,7 +101,7 @@ class SimulatedEnvironment:
     `looked` how often the failing call's lookup was asked; `asked` are the ladder's questions, each with its call, and
     `wrong_answers` those answered wrongly.
     `answers` is how often a person was asked; `left` is true after nobody answered and somebody else did later; `sent`:
-    somebody has written to the run. `lease` holds it, where a database would keep it.
+    somebody has written to the run. `leases` hold it and its children, where a database would keep them.
     """
 
     folder: Path
@@ -113,7 +126,7 @@ class SimulatedEnvironment:
     problems: list[str] = field(default_factory=list)
     declared: dict[str, dict[str, object]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    lease: Lease | None = None
+    leases: Leases | None = None
 
     def effects(self) -> dict[str, int]:
         """How often each effect has happened by now; those that never did are left out."""
@@ -122,7 +135,7 @@ class SimulatedEnvironment:
     def others(self) -> eventlog.Directory:
         """The runs as another process opens them."""
         disk = Process(self.machine, _OTHER_PID)
-        return eventlog.Directory(RUNS, disk=LeasedDisk(disk, self.lease) if self.lease is not None else disk)
+        return _Runs(self.time, LeasedDisk(disk, self.leases) if self.leases is not None else disk)
 
     @property
     def paid_twice(self) -> int:

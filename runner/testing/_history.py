@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Final
 
 from msgspec.structs import replace
@@ -64,6 +65,15 @@ def exists(machine: Machine, run: str = RUN) -> bool:
 
 
 def images(machine: Machine, seed: int) -> list[Image]:
-    """What a power cut may leave of a machine's disk now: at most `IMAGES` of what may be, no two alike."""
+    """What a power cut may leave of a machine's disk now: at most `IMAGES` of what may be, no two alike.
+
+    Every directory with a name that is not durable multiplies the images: of many, the first and the last are taken,
+    where nothing and everything was kept, and others between them that `seed` draws.
+    """
     last = len(machine.trace)
-    return [cut.image for cut in cuts(machine.trace, "posix", start=machine.image, first=last, limit=IMAGES, seed=seed)]
+    found = cuts(machine.trace, "posix", start=machine.image, first=last, limit=IMAGES, seed=seed)
+    each = [cut.image for cut in found]
+    if len(each) <= IMAGES:
+        return each
+    drawn = random.Random(f"{seed}:{last}").sample(range(1, len(each) - 1), IMAGES - 2)  # noqa: S311 (picks examples)
+    return [each[at] for at in (0, *sorted(drawn), len(each) - 1)]

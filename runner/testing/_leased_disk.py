@@ -1,4 +1,4 @@
-"""A store whose run is held by a lease, in memory and on virtual time: what a database gives, at the disk's seam.
+"""A store whose runs are held by leases, in memory and on virtual time: what a database gives, at the disk's seam.
 
 A lease has a token, which rises with every taking, and an end, which its holder puts off as long as it is alive and
 reaches the store. Where a database's statement names the token, here every change of a run's files does: what an
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import errno
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from eventlog.simdisk import CHANGES, DiskProxy
 
 if TYPE_CHECKING:
     import os
-    from pathlib import Path
 
     import eventlog
     from runner.testing._virtual import VirtualTime
@@ -34,9 +34,9 @@ class Lease:
     `lost`: the holder before the last taking did not give it back.
     """
 
-    def __init__(self, run: Path, time: VirtualTime) -> None:
+    def __init__(self, time: VirtualTime) -> None:
         """Be held by nobody."""
-        self.run, self._time = run, time
+        self._time = time
         self.token, self.ends, self.lost = 0, -math.inf, False
 
     @property
@@ -53,56 +53,87 @@ class Lease:
         return True
 
     def expire(self) -> None:
-        """Be renewed no more: the holder died, is frozen, or does not reach the store."""
+        """Be renewed no more."""
         self.ends = min(self.ends, self._time.now + LENGTH)
 
 
-class LeasedDisk(DiskProxy):
-    """The disk of one process that holds a run by its lease. `is_cut`: it lives, and does not reach the store."""
+class Leases:
+    """The leases of a store's runs, each made when it is first looked for."""
 
-    def __init__(self, inner: eventlog.Disk, lease: Lease) -> None:
+    def __init__(self, runs: Path, time: VirtualTime) -> None:
+        """Begin with none."""
+        self._runs, self._time = runs, time
+        self._each: dict[str, Lease] = {}
+
+    def of(self, path: Path) -> Lease | None:
+        """The lease of the run that a path is in, or None."""
+        if path == self._runs or not path.is_relative_to(self._runs):
+            return None
+        return self._each.setdefault(path.relative_to(self._runs).parts[0], Lease(self._time))
+
+    def expire(self) -> float:
+        """Have nobody renew any: whoever held them died, is frozen, or is cut off. Gives when the last one ends."""
+        for lease in self._each.values():
+            lease.expire()
+        return max((lease.ends for lease in self._each.values()), default=-math.inf)
+
+
+class LeasedDisk(DiskProxy):
+    """The disk of one process that holds runs by their leases. `is_cut`: it lives, and does not reach the store."""
+
+    def __init__(self, inner: eventlog.Disk, leases: Leases) -> None:
         """Hold nothing."""
         super().__init__(inner)
-        self._lease, self._token, self.is_cut = lease, 0, False
-        self._files: set[int] = set()
+        self._leases, self.is_cut = leases, False
+        self._tokens: dict[Lease, int] = {}
+        self._files: dict[int, Lease] = {}
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether somebody else has taken the lease since this process did."""
-        return self._token not in (0, self._lease.token)
+    def is_stale(self, lease: Lease) -> bool:
+        """Whether somebody else has taken a lease since this process did."""
+        return self._tokens.get(lease, lease.token) != lease.token
 
     def open(self, path: Path, **how: Any) -> int:
-        """Open; remember which files are the run's."""
-        fd = super().open(path, **how)
-        if path.is_relative_to(self._lease.run):
-            self._files.add(fd)
+        """Open; remember whose file it is."""
+        return self._opened(super().open(path, **how), path)
+
+    def open_dir(self, path: Path, **how: Any) -> int:
+        """Open a directory; remember whose it is."""
+        return self._opened(self.inner.open_dir(path, **how), path)
+
+    def _opened(self, fd: int, path: Path) -> int:
+        if (lease := self._leases.of(path)) is not None:
+            self._files[fd] = lease
         return fd
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
         """Take the lease, or see whether it is free; of the run's directory, whether the holder before lost it."""
-        if fd in self._files and self.name(fd) == _LOCK:
-            if shared or self.is_cut or not self._lease.take():
-                return shared and self._lease.left <= 0
-            self._token = self._lease.token
-            return True
-        return (shared or not self._lease.lost) if not self.name(fd) else self.inner.try_lock(fd, shared=shared)
+        lease = self._files.get(fd)
+        if lease is None or self.name(fd) not in ("", _LOCK):
+            return self.inner.try_lock(fd, shared=shared)
+        if not self.name(fd):
+            return shared or not lease.lost
+        if shared or self.is_cut or not lease.take():
+            return shared and lease.left <= 0
+        self._tokens[lease] = lease.token
+        return True
 
-    def unlock(self, fd: int) -> None:  # noqa: ARG002 (there is one lease)
-        """Give the lease back, unless it is another's by now."""
-        if not (self.is_stale or self.is_cut):
-            self._lease.ends = -math.inf
+    def unlock(self, fd: int) -> None:
+        """Give a lease back, unless it is another's by now."""
+        if not (self.is_stale(lease := self._files[fd]) or self.is_cut):
+            lease.ends = -math.inf
 
     def stat(self, path: Path | str, **how: Any) -> os.stat_result:
         """Look; the lock of a lease that is over, by this process's own clock, has no name any more."""
-        if str(path) == str(self._lease.run / _LOCK) and (self.is_stale or self._lease.left <= MARGIN):
+        lease = self._leases.of(Path(path)) if Path(path).name == _LOCK else None
+        if lease is not None and (self.is_stale(lease) or lease.left <= MARGIN):
             raise FileNotFoundError(errno.ENOENT, "the lease is over", str(path))
         return self.inner.stat(path, **how)
 
     def change(self, what: int | Path) -> None:
-        """Refuse to change the run for a process that does not hold it any more, or does not reach it."""
-        ours = what in self._files if isinstance(what, int) else what.is_relative_to(self._lease.run)
+        """Refuse to change a run for a process that does not hold it any more, or does not reach it."""
+        lease = self._files.get(what) if isinstance(what, int) else self._leases.of(what)
         is_witness = isinstance(what, int) and self.name(what) == _HEAD  # of a line that is durable
-        if ours and not is_witness and (self.is_stale or self.is_cut):
+        if lease is not None and not is_witness and (self.is_stale(lease) or self.is_cut):
             raise OSError(errno.ESTALE, "the connection is gone" if self.is_cut else "the lease is another's")
 
 

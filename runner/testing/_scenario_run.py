@@ -26,7 +26,7 @@ from runner.testing._crash_point_disk import CrashPointDisk, RoutedDisk
 from runner.testing._environment import RUN, RUNS, SimulatedEnvironment
 from runner.testing._history import events, exists, images, of_run, paths
 from runner.testing._instrumented_agent import Instruments, Reword, schedule
-from runner.testing._leased_disk import Lease, LeasedDisk
+from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._person import AnswerMode, Person
 from runner.testing._points import CrashPoints
 from runner.testing._service_faults import ServiceFault
@@ -57,8 +57,8 @@ class ScenarioRun:
 
     A process that left a question to lapse counts as one with the next. With `cut` the power fails at the first death;
     it leaves the image of this number, drawn by `seed`. `event` happens at the points that `play` names, and may act as
-    the run's own process or as another one. `loss`: a lease holds the run, and its process loses it by being frozen or
-    cut off, and lives on beside the one that takes over; `lost` says whether it did.
+    the run's own process or as another one. `loss`: leases hold the run and its children, and its process loses them by
+    being frozen or cut off, and lives on beside the one that takes over; `lost` says whether it did.
     """
 
     environment: SimulatedEnvironment
@@ -86,9 +86,9 @@ class ScenarioRun:
     _disk: eventlog.Disk | None = None
 
     def __post_init__(self) -> None:
-        """Have a lease where one can be lost."""
+        """Have leases where they can be lost."""
         if self.loss:
-            self.environment.lease = Lease(RUNS / RUN, self.environment.time)
+            self.environment.leases = Leases(RUNS, self.environment.time)
 
     def play(self, kills: Sequence[int] = (), *, every: int | None = None, happens: Sequence[int] = ()) -> Self:
         """Run processes until the run ends.
@@ -138,22 +138,22 @@ class ScenarioRun:
                 self.said.append(receipt.state.seq)
 
     def lose(self) -> None:
-        """Have the run's process lose its lease: from here on it is cut off, or frozen until another has taken over.
+        """Have the run's process lose its leases: from here on it is cut off, or frozen until another has taken over.
 
         Between the last check and an effect no process can notice that it was frozen, so in a tool none is.
         """
-        time, lease, disk = self.environment.time, self.environment.lease, self._disk
+        time, leases, disk = self.environment.time, self.environment.leases, self._disk
         assert isinstance(disk, LeasedDisk)
-        assert lease is not None  # there is one where it can be lost
+        assert leases is not None  # there are some where they can be lost
         if self.loss == "frozen" and self.passed[-1][-1].startswith("tool"):
             return
         self.lost = True
-        lease.expire()
-        time.wake(threading.main_thread(), lease.ends)
+        ends = leases.expire()
+        time.wake(threading.main_thread(), ends)
         if self.loss == "cut":
             disk.is_cut = True
         else:
-            time.wait(lease.ends + FROZEN)
+            time.wait(ends + FROZEN)
 
     def _run_life(self, number: int, kill: int | None, happens: int | None = None) -> None:
         points = CrashPoints(kill, happens, lambda: self.event and self.event(self))
@@ -163,7 +163,7 @@ class ScenarioRun:
         environment = self.environment
         environment.time.lingers = _LINGER if self.fault is not None and self.fault.behaviors == ("thread",) else 0.0
         process = RoutedDisk(Process(environment.machine, _FIRST_PID + self._lives), environment.folder, points)
-        self._disk = LeasedDisk(process, environment.lease) if environment.lease is not None else process
+        self._disk = LeasedDisk(process, environment.leases) if environment.leases is not None else process
         self._lives += 1
         live = functools.partial(self._live, points, process, CrashPointDisk(self._disk, points))
         if not self.loss or happens is None:
@@ -193,10 +193,8 @@ class ScenarioRun:
 
     def _reboot(self) -> None:
         """Let time pass after a death, until nobody holds the run."""
-        time, lease = self.environment.time, self.environment.lease
-        if lease is not None:
-            lease.expire()
-        time.wait(max(time.now + REBOOT, lease.ends if lease is not None else 0.0))
+        time, leases = self.environment.time, self.environment.leases
+        time.wait(max(time.now + REBOOT, leases.expire() if leases is not None else 0.0))
 
     async def _go(self, points: CrashPoints, runs: eventlog.Directory) -> runner.Outcome:
         environment = self.environment

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from runner import testing
-from tests.support import long_sweep, sampled
+from runner.testing._history import IMAGES
+from tests.support import sampled
 from tests.testing import family
 
-MODES: tuple[testing.Mode, ...] = tuple(mode for mode in testing.MODES if mode != "lease")
-"""A lease holds one run of a sweep; that of a child would be another one."""
 
-
-def swept(mode: testing.Mode, *, every: int = 1, pairs: int = 1, jobs: int = 1) -> testing.SweepReport:
+def swept(mode: testing.Mode, *, every: int = 1, pairs: int = 1) -> testing.SweepReport:
     """Sweep the office in one mode."""
     return testing.sweep(
         environment=family.Post,
@@ -22,7 +22,6 @@ def swept(mode: testing.Mode, *, every: int = 1, pairs: int = 1, jobs: int = 1) 
         modes=[mode],
         every=every,
         pairs=pairs,
-        jobs=jobs,
     )
 
 
@@ -39,13 +38,29 @@ def test_no_death_of_a_family_repeats_or_loses_what_its_members_do() -> None:
         assert part in names
 
 
-@long_sweep
+@pytest.mark.fault("lease lost")
+def test_a_family_whose_process_lost_its_leases_goes_on_in_another_one() -> None:
+    """Parent and children have a lease each, and a process that is frozen or cut off loses them all."""
+    sweep = swept("lease", every=61, pairs=0)
+    assert not sweep.failures, str(sweep)
+    assert {one.first.rpartition(", ")[2] for one in sweep.scenarios} == {"frozen", "cut"}
+
+
+def test_a_power_cut_is_tried_with_a_bounded_number_of_images_of_the_disk() -> None:
+    """A family has many directories, and each name in them that is not durable doubles what a cut may leave."""
+    sweep = swept("power", every=91, pairs=0)
+    assert not sweep.failures, str(sweep)
+    images = Counter(one.id.partition("~")[0] for one in sweep.scenarios)
+    assert max(images.values()) == IMAGES
+
+
 @pytest.mark.full
 @pytest.mark.fault("killed between two operations of a parent or its child")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", testing.MODES)
 def test_no_trouble_of_any_mode_and_no_second_death_do(mode: testing.Mode) -> None:
     """Each mode, with second crashes; a person who is wrong costs what they were wrong about."""
-    sweep = swept(mode, every=sampled(45 if mode == "power" else 15), jobs=2)
+    sweep = swept(mode, every=sampled(15))
+    print(testing.table(sweep.rows))  # noqa: T201 (the long tests print what they counted)
     assert not sweep.failures, str(sweep)
     (row,) = sweep.rows
     assert row.scenarios > 0

@@ -12,7 +12,7 @@ import runner
 from runner import testing
 from runner._durable import Durable
 from tests.durable.looping import Framework
-from tests.support import long_sweep, sampled
+from tests.support import sampled
 
 pytestmark = [pytest.mark.fault("a death at any point of a program with a loop of its own")]
 
@@ -112,10 +112,11 @@ def test_a_death_at_a_few_points_does_nothing_twice(main: Any) -> None:
     assert not report.failures, report
 
 
-@long_sweep
 @pytest.mark.full
+@pytest.mark.parametrize("mode", testing.MODES)
 @pytest.mark.parametrize("main", [plain, framework])
-def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(main: Any) -> None:
+def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(main: Any, mode: testing.Mode) -> None:
     """The same in every mode, each with a second death."""
-    report = swept(main, every=sampled(13), pairs=1, jobs=2)
+    report = swept(main, modes=[mode], every=sampled(13), pairs=1)
+    print(testing.table(report.rows))  # noqa: T201 (the long tests print what they counted)
     assert not report.failures, report

@@ -120,7 +120,7 @@ def overtaken_threads(patch: pytest.MonkeyPatch) -> None:
 
 def no_token(patch: pytest.MonkeyPatch) -> None:
     """Have a holder never learn that somebody else has taken its lease, neither by a token nor by its own clock."""
-    patch.setattr(LeasedDisk, "is_stale", False)
+    patch.setattr(LeasedDisk, "is_stale", lambda _disk, _lease: False)
     patch.setattr(LeasedDisk, "stat", DiskProxy.stat)
 
 
