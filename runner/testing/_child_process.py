@@ -180,6 +180,7 @@ class ChildRun:
         if question.kind == "approve":
             return runner.Answer("approve", "a person")
         self.notes.write("asked", question.id)
-        began = next(then for call, then in self.notes.read("began") if call == question.call)
-        happened = began != self._inputs.counts(self._outside)
+        now = self._inputs.counts(self._outside)
+        began = next((then for call, then in self.notes.read("began") if call == question.call), now)
+        happened = began != now
         return runner.Answer("done" if happened else "rerun", "a person", "it is done" if happened else "")

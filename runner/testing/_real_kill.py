@@ -51,7 +51,9 @@ def kill_sweep(
 
     It forks this process, so call it where no other thread holds a lock. Real syncs take their time; `TMPDIR` chooses
     the disk. Each point has two scenarios: a death there and an undisturbed resume, and the same with a second death
-    somewhere in the resume.
+    somewhere in the resume. Children are killed with their parent, at points of their own. A person who is asked about
+    a call says that it happened if anything did since it began: without keys and lookups calls must not act side by
+    side.
 
     Args:
         environment: Makes or opens the outside systems in a folder. It is called in every process, so all their data

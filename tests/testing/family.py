@@ -20,19 +20,39 @@ class Post:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.letters: dict[str, str] = {}
-        self.sent: list[str] = []
+        self._letters: dict[str, str] = {}
+
+    def letters(self) -> dict[str, str]:
+        """Every letter that was sent, by its key."""
+        return self._letters
+
+    def keep(self, key: str, text: str) -> None:
+        """Take a letter."""
+        self._letters[key] = text
 
     def send(self, key: str, text: str) -> str:
         """Send a letter, once for each key."""
-        if key not in self.letters:
-            self.letters[key] = f"sent {text}"
-            self.sent.append(text)
-        return self.letters[key]
+        if key not in self.letters():
+            self.keep(key, text)
+        return f"sent {text}"
 
     def counts(self) -> dict[str, int]:
         """How often each text was sent."""
-        return dict(Counter(self.sent))
+        return dict(Counter(self.letters().values()))
+
+
+class Posted(Post):
+    """The same on the disk, for processes that die: a file for each letter, whole or not there."""
+
+    def letters(self) -> dict[str, str]:
+        """Every letter that was sent."""
+        return {path.name.removeprefix("letter-"): path.read_text() for path in self.folder.glob("letter-*")}
+
+    def keep(self, key: str, text: str) -> None:
+        """Take a letter."""
+        draft = self.folder / f"draft-{key}"
+        draft.write_text(text)
+        draft.rename(self.folder / f"letter-{key}")
 
 
 def clerk(post: Post, name: str, *, approval: bool, turns: Callable[[str], Any]) -> runner.Agent:
@@ -45,7 +65,8 @@ def clerk(post: Post, name: str, *, approval: bool, turns: Callable[[str], Any])
 
     @send.lookup(visible_within=0)
     def find(call: runner.Call) -> Found | Missing:
-        return Found(post.letters[call.key]) if call.key in post.letters else Missing()
+        text = post.letters().get(call.key)
+        return Found(f"sent {text}") if text is not None else Missing()
 
     return runner.Agent(name=name, model=ScriptedModel(turns(f"send_{name}")), tools=[send])
 
@@ -56,7 +77,10 @@ def office(post: Post) -> runner.Agent:
     def once(tool: str) -> list[Any]:
         return [lambda request: tool_calls((tool, {"text": request.messages[0].text})), "Posted."]
 
-    clerks = [clerk(post, "ann", approval=True, turns=once), clerk(post, "bob", approval=False, turns=once)]
+    clerks = [
+        clerk(post, "ann", approval=True, turns=once),
+        clerk(post, "bob", approval=False, turns=once),
+    ]
     both = tool_calls(*((one.name, {"task": f"to {one.name}"}) for one in clerks))
     return runner.Agent(
         name="office",

@@ -1,0 +1,47 @@
+"""`kill_sweep` of a family: real processes die at points of a parent and of its children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runner import testing
+from tests.support.figures import FIGURES
+from tests.testing import family
+
+
+def swept(points: int, *, only: str = "") -> testing.SweepReport:
+    """Kill the office."""
+    return testing.kill_sweep(
+        environment=family.Posted,
+        agent=family.office,
+        task=family.TASK,
+        effects=family.Posted.counts,
+        points=points,
+        only=only,
+    )
+
+
+@pytest.mark.fault("SIGKILL in a child run")
+def test_a_process_can_be_killed_at_what_a_child_does() -> None:
+    """A point is named by the path to the child; after a death there the child is carried on with its parent."""
+    points = swept(2).points
+    for part in ("model turn 1, before", "model turn 1.0:1, after", "question 1.0:1.0-approve, before"):
+        assert part in points
+    killed = swept(0, only=f"kill:{points.index('tool send_bob 1.1:1.0, after')}")
+    assert not killed.failures, str(killed)
+
+
+@pytest.mark.full
+@pytest.mark.fault("SIGKILL in a child run")
+def test_no_real_kill_of_a_family_repeats_or_loses_what_its_members_do(
+    record_property: Callable[[str, object], None],
+) -> None:
+    """At a sample of all points, and at a second one in each resume."""
+    report = swept(30)
+    assert not report.failures, str(report)
+    (row,) = report.rows
+    record_property(FIGURES, f"{row.scenarios:,} scenarios")
+    assert row.scenarios > 20
+    assert (row.duplicates, row.lost, row.questions, row.unfinished) == (0, 0, 0, 0)
