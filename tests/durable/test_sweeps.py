@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from runner import testing
 from runner._durable import Durable
 from tests.durable.looping import Framework
 from tests.support import sampled
+from tests.support.figures import FIGURES
 
 pytestmark = [pytest.mark.fault("a death at any point of a program with a loop of its own")]
 
@@ -115,8 +117,10 @@ def test_a_death_at_a_few_points_does_nothing_twice(main: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("mode", testing.MODES)
 @pytest.mark.parametrize("main", [plain, framework])
-def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(main: Any, mode: testing.Mode) -> None:
+def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(
+    main: Any, mode: testing.Mode, record_property: Callable[[str, object], None]
+) -> None:
     """The same in every mode, each with a second death."""
     report = swept(main, modes=[mode], every=sampled(13), pairs=1)
-    print(testing.table(report.rows))  # noqa: T201 (the long tests print what they counted)
+    record_property(FIGURES, f"{report.rows[0].scenarios:,} scenarios")
     assert not report.failures, report

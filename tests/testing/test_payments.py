@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 import runner
 from runner import testing
 from tests.support import sampled, stage
+from tests.support.figures import FIGURES
 from tests.support.forkserver import ForkServer
 from tests.testing import payments
 
@@ -43,10 +44,12 @@ def test_of_payments_side_by_side_none_is_made_twice_or_lost_by_a_death_at_any_p
 @pytest.mark.full
 @pytest.mark.parametrize("mode", testing.MODES)
 @pytest.mark.parametrize("kinds", [payments.MIXED, ["plain"] * 8, ["keyed"] * 8], ids=["mixed", "plain", "keyed"])
-def test_the_same_holds_in_every_mode_with_second_deaths(kinds: Sequence[str], mode: testing.Mode) -> None:
+def test_the_same_holds_in_every_mode_with_second_deaths(
+    kinds: Sequence[str], mode: testing.Mode, record_property: Callable[[str, object], None]
+) -> None:
     """Power cuts, services that fail, a person who is wrong, parks and stops; what was saved is never in doubt."""
     report = swept(kinds, modes=[mode], pairs=1, every=sampled(13))
-    print(testing.table(report.rows))  # noqa: T201 (the long tests print what they counted)
+    record_property(FIGURES, f"{report.rows[0].scenarios:,} scenarios")
     assert not report.failures, str(report)
     (row,) = report.rows
     assert row.unfinished == 0
@@ -67,6 +70,20 @@ def test_real_kills_of_real_threads_change_nothing_about_it() -> None:
     (row,) = report.rows
     assert row.scenarios > 100
     assert (row.duplicates, row.lost, row.unfinished, row.questions) == (0, 0, 0, 0)
+
+
+@pytest.mark.fault("killed between two operations")
+def test_of_a_call_that_was_killed_before_it_began_a_real_person_says_that_it_did_not_happen() -> None:
+    """Its marker is saved, and nothing was done; so it is run again, and paid once."""
+
+    def killed(only: str = "") -> testing.SweepReport:
+        agent = payments.payer(["plain"])
+        return testing.kill_sweep(environment=payments.Ledger, agent=agent, points=2, only=only, **JOB)
+
+    before = "tool pay_plain 1.0, before"
+    report = killed(f"kill:{killed().points.index(before)}")
+    assert not report.failures, str(report)
+    assert all(one.questions == ("1.0-settle-1",) for one in report.scenarios if one.first == before)
 
 
 def _killed(runs: Path, forks: ForkServer, at: int) -> bool:
