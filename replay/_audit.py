@@ -4,8 +4,6 @@ The history is folded as always, and each event adds to the story. So an audit s
 the fold refuses is no history: the error names the line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar

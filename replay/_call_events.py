@@ -1,7 +1,5 @@
 """The events about the calls of a reply: attempts, lookups, questions, files, results."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

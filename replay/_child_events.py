@@ -1,7 +1,5 @@
 """The events about a call that is a run of its own: the parent's log says when its child is carried on, and rests."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from replay._call_events import QuestionAsked

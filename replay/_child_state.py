@@ -1,7 +1,5 @@
 """A child run, as its parent's log says."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec

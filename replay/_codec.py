@@ -5,8 +5,6 @@ null, and a constructor checks no types) is refused in memory, and not found out
 An event whose tag this version does not know is kept whole: a later version may have written it.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 

@@ -4,8 +4,6 @@ The digest of a conversation is a chain: each is made of the one before and one 
 so far" costs one message at each request, not the whole history.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

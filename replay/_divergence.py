@@ -4,8 +4,6 @@ Both sides are kept as the JSON of events, because an event of a later version h
 field by field, and line by line where a field holds several lines of text; of a digest only that it changed.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence

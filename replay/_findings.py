@@ -25,8 +25,6 @@ stopped              the run stopped, whether or not it was resumed later
 unknown-event        an event of a later version
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -10,8 +10,6 @@ legal the history is wrong, and `IllegalEvent` names the line. Five rules hold i
 5. `phase_changed` is checked against the state, never trusted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol

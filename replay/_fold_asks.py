@@ -3,8 +3,6 @@
 A turn is a saved reply to a request for a turn. A summary costs tokens, but is no turn.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec.structs import replace

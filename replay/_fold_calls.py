@@ -5,8 +5,6 @@ call. One unknown attempt keeps the call in doubt, whatever a later attempt says
 `Missing`) or a person (`rerun`) says that none of the attempts so far did anything.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec.structs import replace

@@ -4,8 +4,6 @@ A child's spend is a total, and the parent adds what it grew by: so it counts on
 child that rests is reported or carried on, and only while its call has no result.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec.structs import replace

@@ -4,8 +4,6 @@ Only a new life turns *in flight* into *in doubt*: the process that was acting i
 calls did. A request that it had sent is lost if its reply was not saved, and its bound counts as spent.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import TypedDict
 

@@ -9,8 +9,6 @@ itself, is in it as not known to have happened.
 The files are those of the line too: a path that the parent wrote only later had the content that its first write found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 

@@ -4,8 +4,6 @@
 of another version is passed over, and the log is folded from its first line.
 """
 
-from __future__ import annotations
-
 from typing import Any, get_origin
 
 import msgspec

@@ -15,8 +15,6 @@ time the line was written, and compares the two.
 no lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final

@@ -1,7 +1,5 @@
 """How the fold's transitions are declared, and how one says that an event can't be."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from datetime import datetime

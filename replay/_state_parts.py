@@ -1,7 +1,5 @@
 """Parts of a state: the attempts and lookups of a call, the request to the model that has no reply, its failures."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 

@@ -8,8 +8,6 @@ ReplayError
 └── Diverged          a history that the current code would not have written
 """
 
-from __future__ import annotations
-
 from eventlog.errors import StructuredError
 
 

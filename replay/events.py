@@ -3,8 +3,6 @@
 Times are UTC, sizes are bytes, durations are seconds, money is US dollars.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Final, Literal
 

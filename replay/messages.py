@@ -4,8 +4,6 @@ Everything is stored as it came. Arguments stay the text that the model wrote, a
 `raw`, so that what goes back to the vendor is byte for byte what it sent.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -5,8 +5,6 @@ A state is a value. Every field comes from the log, so two processes that read t
 climbs the ladder; somebody who reads a log cannot tell the two apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Literal

@@ -4,8 +4,6 @@ Times are those of the log (UTC). `seq` is the number of the line that holds the
 does not say.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator

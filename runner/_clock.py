@@ -5,8 +5,6 @@ whichever is later. So it never goes back, a wait ends even if the wall clock wa
 the machine was suspended.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -6,8 +6,6 @@ because that takes longer than everything else together and pulls in what else i
 it has imported it.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import Any

@@ -5,8 +5,6 @@ inside of runner, far from its cause. A program's own `runner.py` is imported in
 say anything.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The root of runner's errors, and what a log calls a stop. `runner.errors` offers all of them."""
 
-from __future__ import annotations
-
 from eventlog.errors import StructuredError
 from runner._urls import bare_urls
 

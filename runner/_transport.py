@@ -10,8 +10,6 @@ status                      meaning
 any other 4xx               refused: it was not carried out, and sending it again is no use
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

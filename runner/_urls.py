@@ -1,7 +1,5 @@
 """URLs and data sources in sentences of ours name a place, and nothing else."""
 
-from __future__ import annotations
-
 import re
 
 _URL = re.compile(

@@ -1,7 +1,5 @@
 """What can go wrong in a run, and what a tool or a model may say of its own attempt. A pause is no error."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import KW_ONLY
 from datetime import datetime

@@ -5,8 +5,6 @@ when it ended since. It drains when its parent does, and its parent's lock is ke
 here the parent is told how it rests; one that is done gives the call its result.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable

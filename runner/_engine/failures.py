@@ -1,7 +1,5 @@
 """What an attempt that raised proves, and whether it is worth repeating."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from contextlib import suppress

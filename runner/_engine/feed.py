@@ -5,8 +5,6 @@ of them, once for all its listeners, each of which has a place of its own: one t
 nothing, finds out how many pieces it missed, and reads missed lines in the log. Without a listener nothing is kept.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -5,8 +5,6 @@ answer and asks nobody; a pause is returned, not raised; a stop is logged and th
 reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import math

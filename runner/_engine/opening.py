@@ -4,8 +4,6 @@ All of it is work on the disk, so that whoever carries many runs may do it in a 
 before a line is written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 from collections.abc import Collection, Mapping

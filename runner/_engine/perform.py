@@ -10,8 +10,6 @@ its body, because a process may have been frozen since it saved the marker. What
 life with `LockLost`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

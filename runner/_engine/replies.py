@@ -3,8 +3,6 @@
 A call's id is `<turn>.<index>`, given here, never derived from the provider's, which may repeat or be blank.
 """
 
-from __future__ import annotations
-
 import json
 import math
 

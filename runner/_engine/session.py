@@ -1,7 +1,5 @@
 """One life of a run that is open: from its opening line until the run is done, stopped, or left to a person."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

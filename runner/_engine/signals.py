@@ -7,8 +7,6 @@ A child that a tool forks inherits the handlers and none of the runs: there a si
 `Process.terminate()` would do nothing, and a child that outlived its parent could not be ended.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Start a run or attach to it: the same call, made again after a crash, goes on instead of beginning anew."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -4,8 +4,6 @@ Everything here runs in the loop's thread; only opening and closing a log happen
 reported, and ends neither the worker nor another run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

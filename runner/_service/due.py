@@ -1,7 +1,5 @@
 """Which runs somebody must carry on, and when."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Callable, Collection, Iterable

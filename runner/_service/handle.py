@@ -1,7 +1,5 @@
 """A run that a worker was given: what it comes to, and what may be said to it."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from typing import Any, Generic

@@ -5,8 +5,6 @@ problem of its agent: the runs stay due, nothing is written, and it is tried aga
 that end by themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The worker: finds what is due among all runs of its agents, and has it carried on until it leaves."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
