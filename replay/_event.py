@@ -74,13 +74,7 @@ class Event(msgspec.Struct, metaclass=EventType):
     if TYPE_CHECKING:
 
         def __init_subclass__(
-            cls,
-            *,
-            legal: str,
-            decision: bool = False,
-            stopped: bool = False,
-            words: str | None = None,
-            title: str = "",
+            cls, *, legal: str, decision: bool = False, stopped: bool = False, words: str | None = None, title: str = ""
         ) -> None: ...
 
     @property

@@ -122,8 +122,5 @@ def reply_refused(state: State, event: e.ReplyRefused, at: datetime) -> State:
     require(not state.busy, "something is in flight")
     require(state.stop is not None, "the last message is not a final reply")
     return replace(
-        add_message(state, UserMessage(event.why)),
-        stop=None,
-        answer=None,
-        replies_refused=state.replies_refused + 1,
+        add_message(state, UserMessage(event.why)), stop=None, answer=None, replies_refused=state.replies_refused + 1
     )

@@ -33,10 +33,7 @@ class Conversation(TypedDict):
 
 def with_message(state: State, message: Message) -> Conversation:
     """The fields that one more message changes, for a caller that changes more at once."""
-    return Conversation(
-        messages=state.messages.append(message),
-        conversation=conversation(state.conversation, message),
-    )
+    return Conversation(messages=state.messages.append(message), conversation=conversation(state.conversation, message))
 
 
 def add_message(state: State, message: Message) -> State:

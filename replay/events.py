@@ -12,17 +12,7 @@ from replay import _call_events, _child_events, _event
 from replay._child_values import ParentCall
 from replay._event import Event
 from replay.messages import CostBound, Message, Purpose, Reply, ToolCall
-from replay.values import (
-    Definitions,
-    Digests,
-    FileHash,
-    Happened,
-    Limits,
-    Local,
-    ParentEffect,
-    Queued,
-    Text,
-)
+from replay.values import Definitions, Digests, FileHash, Happened, Limits, Local, ParentEffect, Queued, Text
 
 AttemptEnded = _call_events.AttemptEnded
 AttemptMarked = _call_events.AttemptMarked

@@ -27,13 +27,12 @@ nothing while it is replaced, and what a deleted file left is not itself a whole
 - A failing image is kept with `keep`.
 """
 
-from eventlog.simdisk._artifacts import keep
 from eventlog.simdisk._directories import Model
 from eventlog.simdisk._disk_proxy import DiskProxy
 from eventlog.simdisk._faults import CHANGES, VERBS, Fault, FaultyDisk, Killed
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._machine import Machine
-from eventlog.simdisk._power_cut import LIMIT, Cut, cuts
+from eventlog.simdisk._power_cut import LIMIT, Cut, cuts, keep
 from eventlog.simdisk._process import Process
 from eventlog.simdisk._trace import (
     SECTOR,

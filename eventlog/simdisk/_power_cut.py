@@ -5,18 +5,22 @@ A cut may come before a sync returns, so the bytes of every operation since the 
 all of the oldest, all of the newest, each uncertain sector alone the newest and alone the oldest, then combinations
 drawn from `seed`, so that a sweep repeats exactly. The content of files that do not matter (`quiet`) is drawn and not
 enumerated.
+
+A violation that cannot be looked at again is a rumour: `keep` writes a failing image down, with what failed, where the
+power went and how to repeat it.
 """
 
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from eventlog.simdisk._directories import Directories, Model, Names
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._sectors import Sectors
-from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote
+from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote, says
 
 LIMIT: Final = 64
 """Images of one cut, unless told otherwise."""
@@ -149,3 +153,22 @@ def _picks(axes: list[int], rng: random.Random, limit: int) -> Iterator[tuple[in
         given += 2
     for _ in range(given, limit):
         yield tuple(rng.randrange(size) for size in axes)
+
+
+_BEFORE = 12
+
+
+def keep(cut: Cut, place: Path, *, why: str, trace: Sequence[Op], repeat: str) -> Path:
+    """Write a cut's image into a new directory under `place` and give that directory; `REPORT` in it explains it.
+
+    `why` says what was wrong, `trace` is the record it was cut from, `repeat` the command that finds it again. The
+    image's tree is in `disk/`, so that `refold verify --runs <it>/disk/<runs> RUN` reads it like any other.
+    """
+    directory = place / cut.image.key().hex()
+    cut.image.write_to(directory / "disk")
+    report = f"{why}\n\nrepeat: {repeat}\n\nThe power went after operation {cut.after} of {len(trace)}:\n"
+    for number, op in enumerate(trace[: cut.after], start=1):
+        if number > cut.after - _BEFORE:
+            report += f"{number:5} {says(op)}\n"
+    (directory / "REPORT").write_text(report, encoding="utf-8")
+    return directory

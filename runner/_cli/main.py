@@ -22,12 +22,11 @@ from runner._cli._commands.export import export, report
 from runner._cli._commands.log import cat, compact, copy, migrate, verify
 from runner._cli._commands.ls import inbox, ls
 from runner._cli._commands.mcp import mcp
-from runner._cli._commands.prune import prune
 from runner._cli._commands.resume import resume
 from runner._cli._commands.run import enqueue, fork, run
-from runner._cli._commands.salvage import salvage
 from runner._cli._commands.show import show
 from runner._cli._commands.ui import ui
+from runner._cli._commands.upkeep import prune, salvage
 from runner._cli._commands.worker import worker
 from runner._cli._io import errors as _errors
 from runner._cli._io import logging_setup, out

@@ -59,8 +59,7 @@ class Worker:
         self._store = eventlog.store(runs)
         self._carrier = Carrier(agents, self._store, at_once, grace, watch)
         if len(self._carrier.agents) < len(agents):
-            message = "two agents of a worker have one name"
-            raise BadAgent(message)
+            raise BadAgent("two agents of a worker have one name")
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving: asyncio.Task[None] | None = None
         self._all = asyncio.Event()

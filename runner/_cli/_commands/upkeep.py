@@ -1,19 +1,26 @@
-"""`refold prune`: remove runs that ended long ago; a tombstone keeps each one's id from beginning anew.
+"""`refold prune` and `refold salvage`: old runs are removed, and of a damaged one what is good is copied.
 
-What a fork comes from stays as long as the fork may go on, and a child run as long as its parent is there and has not
-ended as long ago.
+A tombstone keeps the id of each removed run from beginning anew. What a fork comes from stays as long as the fork may
+go on, and a child run as long as its parent is there and has not ended as long ago.
+
+What is missing of a damaged run may have had effects outside, and nobody can say which. So the copy is stopped for good
+where its history ends; a run that was done stays done. The damaged one is not touched.
 """
 
+import os
+import socket
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 import click
 
 import eventlog
+import replay
 import runner
+from replay.events import RunForked, RunStopped
 from runner._cli import options
 from runner._cli._io import errors, out
-from runner._cli._io.errors import Status
+from runner._cli._io.errors import Refused, Status
 
 AT_ONCE = 100
 """Runs that a store is asked about, or told to remove, together."""
@@ -83,3 +90,60 @@ def _pruned(
     for first in range(0, len(names), AT_ONCE):
         some = {run: ended[run] for run in names[first : first + AT_ONCE]}
         yield from ((run, None) for run in some) if dry else store.prune(some)
+
+
+class History:
+    """The history so far, asked line by line whether the next one still belongs to it."""
+
+    def __init__(self) -> None:
+        self.state = replay.NEW
+
+    def __call__(self, line: eventlog.Line) -> bool:
+        """Whether the fold allows the events of this line here."""
+        try:
+            self.state = replay.load([line], self.state)
+        except replay.ReplayError:
+            return False
+        return True
+
+
+@click.command()
+@options.run
+@click.argument("new", metavar="NEW")
+@options.runs
+@options.by
+def salvage(run: str, new: str, runs: str, *, who: str) -> None:
+    """Copy what is good of the damaged RUN into the run NEW.
+
+    NEW is stopped for good: it can be read, not carried on. RUN stays as it is.
+    """
+    store = eventlog.store(runs)
+    reading = store.scan(run)
+    if reading.damage is None and all(map(History(), reading.lines)):
+        raise Refused(f"run {run} is not damaged", f"`refold resume {run}` carries it on.")
+    history = History()
+    with store.salvage(run, new, follows=history) as log:
+        header = log.lines[0].header
+        assert header is not None
+        assert header.salvaged is not None
+        _stop(log, history.state, header.salvaged, new, who)
+        out.rows(list(_page(header.salvaged, new)))
+
+
+def _stop(log: eventlog.Log, state: replay.State, salvaged: eventlog.Salvaged, new: str, who: str) -> None:
+    """Say in the new run's own log that it is another run, and that it goes no further."""
+    if state.phase in ("new", "done"):
+        return
+    forked = RunForked(run=new, parent=salvaged.run, seq=state.seq, host=socket.gethostname(), pid=os.getpid())
+    detail = f"salvaged from the damaged run {salvaged.run} by {who}; what is missing may have happened"
+    stopped = RunStopped(reason="StoppedByPerson", final=True, detail=detail)
+    log.append(datetime.now(UTC), [replay.encode(forked), replay.encode(stopped)])
+
+
+def _page(salvaged: eventlog.Salvaged, new: str) -> Iterator[out.Row]:
+    yield "from", salvaged.run
+    yield "to", new
+    yield "copied", f"{salvaged.lines} lines"
+    for gap in salvaged.gaps:
+        upto = "its end" if gap.before is None else f"line {gap.before}"
+        yield "gap", f"between line {gap.after} and {upto}: {gap.why}"
