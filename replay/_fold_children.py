@@ -9,8 +9,8 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from replay import events as e
-from replay._child_state import Child
 from replay._rules import Transitions, present, require, shared
+from replay._state_parts import Child
 from replay.state import CallState, State
 
 transitions = Transitions()

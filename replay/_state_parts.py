@@ -1,12 +1,14 @@
-"""Parts of a state: the attempts and lookups of a call, the request to the model that has no reply, its failures."""
+"""Parts of a state: attempts, lookups and child runs of calls; the request without a reply, and its failures."""
 
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
+from replay._call_events import QuestionAsked
+from replay._child_values import Spent
 from replay.messages import CostBound, Purpose
-from replay.values import Effect
+from replay.values import Effect, Limits, Phase, StopReason
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -73,3 +75,28 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: datetime | None = None
     retry_after: float | None = None
     refused_conversation: bool = False
+
+
+class Child(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that does a call. While it is not `running` the fields say how it rests, since `at`.
+
+    `limits` are those that it was carried on under last; `spent` and `turns_used` are its totals.
+    """
+
+    run: str
+    uid: str
+    agent: str
+    limits: Limits
+    running: bool = True
+    phase: Phase = "new"
+    spent: Spent = Spent()
+    turns_used: int = 0
+    questions: tuple[QuestionAsked, ...] = ()
+    until: datetime | None = None
+    stop: StopReason | None = None
+    at: datetime | None = None
+
+    @property
+    def resting(self) -> bool:
+        """Whether it waits for a person or for a time."""
+        return not self.running and (bool(self.questions) or self.until is not None)

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from replay import _call_events, _child_events, _event
+from replay import _call_events, _event
 from replay._child_values import ParentCall
 from replay._event import Event
 from replay.messages import CostBound, Message, Purpose, Reply, ToolCall
@@ -16,8 +16,8 @@ from replay.values import Definitions, Digests, FileHash, Happened, Limits, Loca
 
 AttemptEnded = _call_events.AttemptEnded
 AttemptMarked = _call_events.AttemptMarked
-ChildRested = _child_events.ChildRested
-ChildStarted = _child_events.ChildStarted
+ChildRested = _call_events.ChildRested
+ChildStarted = _call_events.ChildStarted
 FileIntended = _call_events.FileIntended
 FileWritten = _call_events.FileWritten
 LookupAnswered = _call_events.LookupAnswered

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from replay import _child_state, _child_values, _state_parts
+from replay import _child_values, _state_parts
 from replay._child_values import ParentCall
 from replay._history import History
 from replay.events import QuestionAnswered, QuestionAsked
@@ -37,7 +37,7 @@ from replay.values import (
 
 Ask = _state_parts.Ask
 Attempt = _state_parts.Attempt
-Child = _child_state.Child
+Child = _state_parts.Child
 Failures = _state_parts.Failures
 Lookups = _state_parts.Lookups
 Spent = _child_values.Spent
