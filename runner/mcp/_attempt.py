@@ -23,11 +23,11 @@ from pydantic import ValidationError
 import runner
 from runner import Call, NeedsPerson, OutcomeUnknown, ToolFailed
 from runner._transport import SOON, WAIT
-from runner.mcp import _watched_transport
+from runner.mcp import _transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
 from runner.mcp._terms import Terms
-from runner.mcp._watched_transport import ATTEMPT, CALL, KEY, RUN
+from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN
 
 MOST_SHOWN = 500
 
@@ -146,6 +146,6 @@ async def _sent(
 def _nothing(connection: Connection, terms: Terms, code: int, leg: str) -> tuple[bool, bool]:
     """Whether the server refused this leg before it looked into it, for good or for now."""
     status = connection.statuses.get(leg)
-    refused = code in terms.refused or status in _watched_transport.REFUSED
-    session_over = status == _watched_transport.NO_SESSION and not connection.modern
+    refused = code in terms.refused or status in _transport.REFUSED
+    session_over = status == _transport.NO_SESSION and not connection.modern
     return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT or session_over

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
 from runner._transport import NEVER_SENT, client_error
-from runner.mcp._watched_transport import WatchedTransport
+from runner.mcp._transport import WatchedTransport
 
 Elicit = Callable[[Any], Any]
 

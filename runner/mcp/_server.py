@@ -17,7 +17,7 @@ import mcp
 import runner
 from runner import BadTool, Call, ToolFailed
 from runner._transport import SOON
-from runner.mcp import _attempt, _listing, _terms, _watched_transport
+from runner.mcp import _attempt, _listing, _terms, _transport
 from runner.mcp._attempt import Progress
 from runner.mcp._connection import Connection, ServerDown
 from runner.mcp._elicitation import Elicitation
@@ -191,7 +191,7 @@ class Server:
 
     def _transport(self, statuses: dict[str, int]) -> Transport:
         if isinstance(self._where, str):
-            return _watched_transport.transport(self._where, statuses)
+            return _transport.transport(self._where, statuses)
         if isinstance(self._where, mcp.StdioServerParameters):
             where = self._where.model_copy(
                 update={"encoding_error_handler": "replace"}
