@@ -6,8 +6,8 @@ all of the oldest, all of the newest, each uncertain sector alone the newest and
 drawn from `seed`, so that a sweep repeats exactly. The content of files that do not matter (`quiet`) is drawn and not
 enumerated.
 
-A violation that cannot be looked at again is a rumour: `keep` writes a failing image down, with what failed, where the
-power went and how to repeat it.
+A failure can be examined only while its image is there: `keep` writes the image to a real directory, with a report of
+what failed, where the power went and how to repeat it.
 """
 
 import random
