@@ -46,7 +46,7 @@ class _All:
                 return
             if entry.problem is not None:
                 say(entry.problem)
-                self.had.add(_grave(entry.problem))
+                self.had.add(_status_of(entry.problem))
                 return
             try:
                 result = await self._resume(entry.run)
@@ -69,7 +69,7 @@ class _All:
 
     def _say(self, run: str, error: Exception) -> None:
         say(error)
-        self.had.add(_grave(error))
+        self.had.add(_status_of(error))
         out.out(f"{run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
         self.interrupted |= isinstance(error, runner.errors.Interrupted)  # somebody wants this process to end
 
@@ -88,7 +88,7 @@ def resume_all(agent: load_agent.AnyAgent, runs: str, *, accepts: str | None, co
     return next(worst for worst in WORST_FIRST if worst in work.had)
 
 
-def _grave(error: Exception) -> Status:
+def _status_of(error: Exception) -> Status:
     """The status of one run's error; what would be a mistake of the command line is here a run that failed."""
     found = status(error)
     return Status(found) if found in WORST_FIRST else Status.FAILED
