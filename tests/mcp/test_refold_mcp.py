@@ -184,7 +184,7 @@ def test_without_the_sdk_the_command_says_what_to_install(runs: Path) -> None:
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'mcp' else find(name, *a)\n"
-        "from runner._cli import main; main ['mcp', '--runs', sys.argv[1]] "
+        "from runner._cli import main; main(['mcp', '--runs', sys.argv[1]])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(runs)], cwd=ROOT, capture_output=True, text=True, check=False
