@@ -5,6 +5,7 @@ and leaves nothing to chance. Only what each safeguard is there for goes wrong h
 """
 
 import sys
+from typing import Any
 
 from tests.postgres.crowd import SHARES
 from tests.postgres.test_storm import TROUBLES, tortured
@@ -18,7 +19,8 @@ WITHOUT = {
     "mail": (("kill",), ("loops",)),
 }
 """What each safeguard that a worker can work without is there for, and for which runs; `-`: nothing is taken away."""
-TIMES, PATIENCE = 8, 60.0
+TIMES, PATIENCE = 12, 60.0
+"""How often what is to be missed comes, and how long is waited for runs that never end."""
 
 
 def main(runs: int, seed: int) -> int:
@@ -27,10 +29,10 @@ def main(runs: int, seed: int) -> int:
     cluster = Cluster()
     try:
         for without, (troubles, shares) in WITHOUT.items():
-            patience = PATIENCE if without != "-" else 10 * PATIENCE  # what never ends is waited for no longer
-            wrong, said = tortured(
-                cluster, runs, seed, troubles, times=TIMES, patience=patience, shares=shares, without=without
-            )
+            given: dict[str, Any] = {"times": TIMES, "patience": PATIENCE, "shares": shares, "without": without}
+            if without == "-":
+                given |= {"times": TIMES // len(troubles), "patience": 10 * PATIENCE}
+            wrong, said = tortured(cluster, runs, seed, troubles, **given)
             fine = fine and (not wrong) is (without == "-")
             sys.stdout.write(f"without {without}: {said}\n" + "".join(f"    {each[:200]}\n" for each in wrong[:3]))
             sys.stdout.flush()
@@ -40,5 +42,5 @@ def main(runs: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    given = [int(word) for word in sys.argv[1:]]
-    sys.exit(main(*(*given, *(300, 20)[len(given) :])))
+    words = [*sys.argv[1:], *("600", "20")[len(sys.argv) - 1 :]]
+    sys.exit(main(*map(int, words)))

@@ -33,8 +33,8 @@ TROUBLES = ("kill", "terminate", "freeze", "cut", "crash", "backends")
 WORKERS = 3
 SKEWS = (-90.0, 0.0, 90.0)
 RUNS = int(os.environ.get("STORM", "400"))
-PACE = 0.03
-"""Seconds between two runs that are made."""
+PACE = 0.1
+"""Seconds between two runs that are made: about as long as the troubles last, so that each finds many."""
 EACH = 150
 """Runs for which each trouble comes once; it comes twice in any case."""
 LONGEST = 4.0
