@@ -49,6 +49,7 @@ def _of_a_run(team: Fleet, crowd: Crowd, run: str, seen: Counter[str]) -> Iterat
     try:
         found = store.verify(run)
         state = runner.read_state(run, store)
+        events = [replay.decode(raw) for line in store.read(run).lines for raw in line.events]
     except (eventlog.LogError, replay.ReplayError) as error:
         yield f"it can't be read: {error}"
         return
@@ -56,7 +57,6 @@ def _of_a_run(team: Fleet, crowd: Crowd, run: str, seen: Counter[str]) -> Iterat
         yield f"it does not verify: {found.findings}"
     if not state.over:
         yield f"it has not ended: {state.phase} {state.stopped}"
-    events = [replay.decode(raw) for line in store.read(run).lines for raw in line.events]
     seen.update(replay.tag(event) for event in events)
     keys = {event.call: event.key for event in events if isinstance(event, AttemptMarked)}
     results = Counter(event.call for event in events if isinstance(event, ResultRecorded))

@@ -15,10 +15,13 @@ import pytest
 
 import eventlog
 import runner
+from runner._service.worker import LOOK
 from tests.service import scenes
 from tests.support import stage
 from tests.support.figures import FIGURES
 from tests.support.forkserver import Child, ForkServer
+
+PATIENCE = 120.0
 
 
 class Workers:
@@ -27,14 +30,17 @@ class Workers:
     def __init__(self, forks: ForkServer, runs: Path, which: str) -> None:
         self.effects = runs.parent / "effects"
         self.alive: list[Child] = []
+        self.slowest = 0.0
         self._forks, self._runs, self._which = forks, runs, which
         self._up = runs.parent / "effects-up"
 
     def join(self) -> Child:
         """Begin one more, and wait until it is up."""
+        began = time.monotonic()
         child = self._forks.begin(scenes.serve, runs=self._runs, effects=self.effects, which=self._which)
         self.alive.append(child)
-        stage.within(20, lambda: str(child.pid) in scenes.effects_of(self._up))
+        stage.within(PATIENCE, lambda: str(child.pid) in scenes.effects_of(self._up))
+        self.slowest = max(self.slowest, time.monotonic() - began)
         return child
 
     def end(self, child: Child, number: int = signal.SIGTERM) -> None:
@@ -57,23 +63,24 @@ def phases(runs: Path) -> Counter[str]:
 
 
 @pytest.mark.fault("death of a worker")
-def test_the_runs_of_a_worker_that_is_killed_go_on_in_the_other_within_two_seconds(
-    runs: Path, forks: ForkServer
+def test_the_runs_of_a_worker_that_is_killed_go_on_in_the_other_at_once(
+    runs: Path, forks: ForkServer, record_property: Callable[[str, object], None]
 ) -> None:
-    """Whoever sees that it is gone looks at all runs at once."""
+    """Whoever sees that it is gone looks at all runs at once, and not after the half minute that it takes otherwise."""
     workers = Workers(forks, runs, "patient")
     agent = scenes.patient(str(workers.effects))
     for number in range(10):
         runner.enqueue(agent, stage.TASK, runs=runs, run=f"r-{number}")
     first = workers.join()
-    stage.within(20, lambda: len(scenes.effects_of(workers.effects)) == 10)
+    stage.within(PATIENCE, lambda: len(scenes.effects_of(workers.effects)) == 10)
     workers.join()
     workers.end(first, signal.SIGKILL)
     died = time.monotonic()
-    stage.within(20, lambda: phases(runs) == {"done": 10})
+    stage.within(PATIENCE, lambda: phases(runs) == {"done": 10})
     took = time.monotonic() - died
     workers.end_all()
-    assert took < 2, took
+    record_property(FIGURES, f"{took:.1f} s after the death of a worker its runs are done")
+    assert took < LOOK / 2, took
     attempts = [f"r-{number}-{attempt}" for number in range(10) for attempt in (1, 2)]
     assert sorted(scenes.effects_of(workers.effects)) == attempts
 
@@ -89,7 +96,7 @@ def test_a_run_that_kills_its_worker_each_time_stops_at_ten_and_its_neighbours_f
     for number in range(20):
         runner.enqueue(scenes.healthy(""), stage.TASK, runs=runs, run=f"r-{number}")
     deaths = 0
-    for _ in stage.ticks(120):
+    for _ in stage.ticks(2 * PATIENCE):
         if phases(runs)["done"] == 20 and runner.read_state("poison", runs).stopped:
             break
         if not workers.alive:
@@ -121,7 +128,7 @@ def test_whatever_workers_do_every_effect_happens_once_and_nobody_is_asked_needl
         runner.enqueue(agent, stage.TASK, runs=runs, run=name)
     ends: Counter[int] = Counter()
     asked: set[str] = set()
-    for _ in stage.ticks(150):
+    for _ in stage.ticks(2 * PATIENCE):
         while len(workers.alive) < 3:
             workers.join()
         infos = runner.list_runs(runs)
@@ -135,7 +142,7 @@ def test_whatever_workers_do_every_effect_happens_once_and_nobody_is_asked_needl
         number = signal.SIGKILL if source.random() < 0.6 else signal.SIGTERM
         workers.end(source.choice(workers.alive), number)
         ends[number] += 1
-        time.sleep(source.random() * 0.5)
+        time.sleep(source.random() * max(0.5, 2 * workers.slowest))  # on a slow machine lives take longer, too
     workers.end_all()
     record_property(FIGURES, f"{ends[signal.SIGKILL]} killed, {ends[signal.SIGTERM]} drained")
     assert phases(runs) == {"done": len(names)}

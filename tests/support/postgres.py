@@ -60,7 +60,7 @@ def database(postgres: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def database_runs(database: str) -> Iterator[Postgres]:
-    """A store of a database of its own, with short leases."""
-    store = Postgres(database, lease=6.0, margin=0.5)
+    """A store of a database of its own, whose leases end when a test says so."""
+    store = Postgres(database, lease=600.0)
     yield store
     store.connections.close()
