@@ -31,9 +31,9 @@ def now() -> Took:
 
 
 def middles(marks: Sequence[Took], saves: int) -> Took:
-    """Seconds of a save by both clocks: the median between two marks by the one, the mean by the other."""
-    walls = [after - before for (before, _), (after, _) in pairwise(marks)]
-    return arms.middle(walls) / saves, (marks[-1][1] - marks[0][1]) / len(walls) / saves
+    """Seconds of a save by both clocks: the median between two marks."""
+    wall, cpu = ([after - before for before, after in pairwise(clock)] for clock in zip(*marks, strict=True))
+    return arms.middle(wall) / saves, arms.middle(cpu) / saves
 
 
 def run(path: Path, turns: int, *, plain: bool, skip: int = 0) -> Took:

@@ -16,7 +16,7 @@ from eventlog._bell import Bell
 from eventlog._create import create_run, make_place
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
-from eventlog._names import check_id, is_id, segment_name
+from eventlog._names import INBOX, check_id, is_id, segment_name
 from eventlog._open import open_log
 from eventlog._os_errors import said, writing
 from eventlog._own import open_run
@@ -139,7 +139,7 @@ class Directory(Store):
 
     def inbox(self, run: str) -> Unread:
         """List the run's directory `inbox`."""
-        return _inbox.unread(self.disk, place(self.disk, self.path, run))
+        return _inbox.unread(self.disk, place(self.disk, self.path, run) / INBOX)
 
     def request(self, run: str, name: str) -> bytes | str | None:
         """Read a file of the run's directory `inbox`."""

@@ -34,7 +34,7 @@ from eventlog._frame import build, compose, digest, in_utc, parse
 from eventlog._head import Head
 from eventlog._in_child import not_for_children
 from eventlog._log import Log
-from eventlog._names import MAX_SEGMENT, snapshot_name
+from eventlog._names import INBOX, MAX_SEGMENT, snapshot_name
 from eventlog._os_errors import pass_on, refused, said
 from eventlog._roll import roll_segment
 from eventlog._snapshot import Snapshot
@@ -85,6 +85,7 @@ class FileLog(Log):
         assert lines[0].header is not None  # a reading begins with a segment's first line
         self._header = lines[0].header
         self.run, self.path, self.lines, self.cut = run, path, lines, cut
+        self._box = path / INBOX
         self.snapshot, self.findings = since.snapshot, since.findings
         self._sealed = since.sealed
         self.seq, self.life, self.at = last.seq, life, last.at
@@ -132,7 +133,7 @@ class FileLog(Log):
 
     def inbox(self) -> list[str]:
         """List the directory `inbox`."""
-        return _inbox.unread(self._disk, self.path).requests
+        return _inbox.unread(self._disk, self._box).requests
 
     def request(self, name: str) -> bytes | str | None:
         """Read a file of the directory `inbox`."""

@@ -86,9 +86,8 @@ def _linked(disk: Disk, box: Path, name: str, request: bytes) -> bool:
     raise DiskFailed(str(box), "its temporary files vanish")
 
 
-def unread(disk: Disk, directory: Path) -> Unread:
-    """List what lies in the inbox, sorted by name."""
-    box = directory / INBOX
+def unread(disk: Disk, box: Path) -> Unread:
+    """List what lies in an inbox, sorted by name."""
     try:
         names = disk.list(box)
         if not names or not stat.S_ISDIR(disk.stat(box).st_mode):

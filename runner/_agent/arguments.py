@@ -25,6 +25,7 @@ from runner._agent.signature import Parameter, Signature
 from runner._agent.typed import repaired
 
 MOST_PROBLEMS = 10
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 Validate = Callable[[dict[str, Any]], str | None]
 """What is wrong with parsed arguments, as a sentence, or None."""
@@ -91,7 +92,7 @@ def prepare(raw: str, signature: Signature | None = None, validate: Validate | N
             plain = values = _with_defaults(written, signature.schema["properties"])
         else:
             values, plain = _bound(signature, written)
-            if _text(plain) != raw:
+            if _text(plain) not in (raw, _text(written)):  # read again, the same is the same
                 values, plain = _read_again(signature, plain)
     except InvalidArguments as invalid:
         return Arguments(raw, problem=str(invalid))
@@ -100,7 +101,7 @@ def prepare(raw: str, signature: Signature | None = None, validate: Validate | N
 
 
 def _text(plain: dict[str, Any]) -> str:
-    return json.dumps(plain, ensure_ascii=False)
+    return _ENCODER.encode(plain)
 
 
 def _bound(signature: Signature, written: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

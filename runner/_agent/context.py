@@ -163,7 +163,10 @@ def sent(state: State, messages: Sequence[Message] | None = None, less: Trim | N
     messages, less = state.messages if messages is None else messages, less or Trim()
     start = state.summary.upto if state.summary is not None else 1
     drop = max(less.drop, start)
-    rest = tuple(_blanked(m) if drop + n < less.blank else m for n, m in enumerate(messages[drop:]))
+    if state.summary is None and drop == start >= less.blank and messages[:1] == (UserMessage(state.task),):
+        return tuple(messages[:])
+    blank = max(less.blank, drop)
+    rest = (*map(_blanked, messages[drop:blank]), *messages[blank:])
     pinned = "" if UserMessage(state.task) in rest else state.task
     first: tuple[Message, ...] = tuple(messages[:1])
     if state.summary is not None:

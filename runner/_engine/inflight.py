@@ -1,21 +1,77 @@
 """Tracks the threads and tasks of one life until they finish.
 
-A sync tool runs in a thread of its own, and no thread can be stopped from outside: a tool that timed out is still in
-flight until its thread ends, no rerun may overtake it, and the run's lock is held until then. A life that was
+A sync tool has a thread to itself while it runs, and no thread can be stopped from outside: a tool that timed out is
+still in flight until its thread ends, no rerun may overtake it, and the run's lock is held until then. A life that was
 interrupted writes nothing more; a late thread only delays the lock's release. A thread that only reads delays nothing:
-it can't act, and nobody waits for what it returns.
+it can't act, and nobody waits for what it returns. Threads are kept a while for the next call: starting one takes as
+long as a quick save.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
+import functools
+import os
+import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+KEPT = 5.0
+"""Seconds that a thread waits for another call before it ends."""
+Give = Callable[[], None]
+Inbox = queue.SimpleQueue[Callable[[], Give]]
+
+
+class Threads:
+    """As many threads as are needed at once. Daemons: a process that was told to end may exit at any moment."""
+
+    def __init__(self) -> None:
+        self._free: deque[Inbox] = deque()
+
+    def run(self, body: Callable[[], Give]) -> None:
+        """Run `body` in a thread that does nothing else, then what it returns: that gives the result to somebody.
+
+        The thread is free again before that, so whoever waited finds it. Raises `RuntimeError` without a thread.
+        """
+        try:
+            inbox = self._free.pop()
+        except IndexError:
+            inbox = queue.SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), name="refold-tool", daemon=True).start()
+        inbox.put(body)
+
+    def _work(self, inbox: Inbox) -> None:
+        while True:
+            try:
+                give = inbox.get(timeout=KEPT)()
+            except queue.Empty:
+                with contextlib.suppress(ValueError):  # somebody has just taken it, and will put something
+                    self._free.remove(inbox)
+                    return
+            else:
+                self._free.append(inbox)
+                give()
+                del give
+
+
+threads = Threads()
+
+
+def _in_child() -> None:
+    """A forked child has none of the threads."""
+    global threads  # noqa: PLW0603 (as every fork hook)
+    threads = Threads()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class InFlight:
@@ -25,7 +81,6 @@ class InFlight:
         self._lock = threading.Lock()
         self._count = 0
         self._idle: Callable[[], None] | None = None
-        self._threads: list[tuple[concurrent.futures.Future[Any], threading.Thread]] = []
 
     def begin(self) -> None:
         """Count one thing more."""
@@ -43,14 +98,7 @@ class InFlight:
             idle()
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call `callback` now if nothing is in flight, else in the thread of whatever ends last.
-
-        A thread that has given its result and only has to count itself out is waited for: whoever started the run may
-        open it again at once.
-        """
-        for future, thread in self._threads:
-            if future.done():
-                thread.join()
+        """Call `callback` now if nothing is in flight, else in the thread of whatever ends last."""
         with self._lock:
             if self._count:
                 self._idle = callback
@@ -65,38 +113,65 @@ class InFlight:
         return task
 
     def thread(self, body: Callable[[], T], *, acts: bool = True) -> concurrent.futures.Future[T]:
-        """Run a function in a thread of its own, with this context; one that does not act is not waited for.
+        """Run a function in a thread, with this context; one that does not act is not waited for.
 
-        The future is done before the thread counts as ended. Raises `RuntimeError` when no thread can be started.
+        It counts as ended before its future is done: whoever started the run may open it again at once. Raises
+        `RuntimeError` when no thread can be started.
         """
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
         context = contextvars.copy_context()
 
-        def run() -> None:
+        def run() -> Give:
+            give: Give
             try:
-                future.set_result(context.run(body))
+                give = functools.partial(future.set_result, context.run(body))
             except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
-                future.set_exception(RuntimeError(f"the function raised StopIteration({error})"))
+                give = functools.partial(
+                    future.set_exception, RuntimeError(f"the function raised StopIteration({error})")
+                )
             except BaseException as error:  # noqa: BLE001 (it travels to whoever waits for the future)
-                future.set_exception(error)
-            finally:
+                give = functools.partial(future.set_exception, error)
+            try:
                 if acts:
                     self.end()
+            except BaseException:  # whoever waits gets the result, whatever the end of the life came to
+                give()
+                raise
+            return give
 
         future.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
-        # A daemon: a process that was told to end may exit, and the kernel drops the lock; the call is then in doubt.
-        thread = threading.Thread(target=run, name="refold-tool", daemon=True)
-        self._threads = [(other, begun) for other, begun in self._threads if begun.is_alive()]
         if acts:
             self.begin()
         try:
-            thread.start()
+            threads.run(run)
         except RuntimeError:
             if acts:
                 self.end()
             raise
-        self._threads.append((future, thread))
         return future
+
+
+async def ended(running: concurrent.futures.Future[Any], most: float | None = None) -> bool:
+    """Wait for a thread, `most` seconds at most: whether it has ended. Its future is never cancelled."""
+    loop = asyncio.get_running_loop()
+    woken: asyncio.Future[None] = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    def call(_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            loop.call_soon_threadsafe(wake)
+
+    running.add_done_callback(call)
+    timer = loop.call_later(most, wake) if most is not None else None
+    try:
+        await woken
+    finally:
+        if timer is not None:
+            timer.cancel()
+    return running.done()
 
 
 class Drain:

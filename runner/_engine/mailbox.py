@@ -21,14 +21,17 @@ class _Looking:
 
     def __init__(self) -> None:
         self.waiting: dict[Mailbox, asyncio.Future[None]] = {}
-        self.timer: asyncio.TimerHandle | None = None
+        self.is_armed = False
+        """Whether a timer runs. Only the loop knows it, so that nothing here keeps a loop that was closed."""
 
     def look(self) -> None:
         """Wake the lives that have mail, and look again later while anybody waits."""
         for mailbox, noticed in list(self.waiting.items()):
             if not noticed.done() and mailbox.has_new():
                 noticed.set_result(None)
-        self.timer = asyncio.get_running_loop().call_later(POLL, self.look) if self.waiting else None
+        self.is_armed = bool(self.waiting)
+        if self.is_armed:
+            asyncio.get_running_loop().call_later(POLL, self.look)
 
 
 _looking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Looking] = weakref.WeakKeyDictionary()
@@ -43,12 +46,10 @@ class Mailbox(Inbox):
         loop = asyncio.get_running_loop()
         looking = _looking.setdefault(loop, _Looking())
         future = looking.waiting[self] = loop.create_future()
-        if looking.timer is None:
-            looking.timer = loop.call_later(POLL, looking.look)
+        if not looking.is_armed:
+            looking.is_armed = True
+            loop.call_later(POLL, looking.look)
         try:
             yield future
         finally:
             looking.waiting.pop(self, None)
-            if not looking.waiting and looking.timer is not None:  # it would keep a loop that was closed
-                looking.timer.cancel()
-                looking.timer = None

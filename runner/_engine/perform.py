@@ -33,7 +33,7 @@ from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
 from runner._engine.failures import did_nothing, retry_after, type_of
 from runner._engine.feed import Teller
-from runner._engine.inflight import Drain, Flight, InFlight
+from runner._engine.inflight import Drain, Flight, InFlight, ended
 from runner._engine.replies import storable
 from runner._policy import ladder, request
 from runner.errors import ModelError, NeedsPerson, OutcomeUnknown, ToolFailed
@@ -278,17 +278,13 @@ class Executor:
             running = self.inflight.thread(body, acts=not abandon)
         except RuntimeError as error:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
-        future = asyncio.wrap_future(running)
         try:
-            done, _ = await asyncio.wait({future}, timeout=tool.timeout)
-            if not done:
+            if not await ended(running, tool.timeout):
                 if abandon:
                     raise TimeoutError(f"no answer within {tool.timeout:g} s")
                 _logging.logger(tool=tool.name).warning("timed out, and its thread still runs", timeout=tool.timeout)
-                await asyncio.wait({future})
+                await ended(running)
         except asyncio.CancelledError:
             if not running.done():
                 raise
-        finally:
-            future.cancel()
         return running.result()

@@ -87,14 +87,13 @@ class _Pool:
         self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Finished] = weakref.WeakKeyDictionary()
         self._begun = False
         self._lock = threading.Lock()
-        self._lives: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
+        self.lives: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
 
-    def count(self, more: int = 0) -> int:
-        """How many lives share the running loop, after so many more or less."""
+    def count(self, more: int) -> None:
+        """Note that so many lives more, or less, share the running loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            self._lives[loop] = lives = self._lives.get(loop, 0) + more
-        return lives
+            self.lives[loop] = self.lives.get(loop, 0) + more
 
     def put(self, body: Callable[[], T], loop: asyncio.AbstractEventLoop) -> _Job[T]:
         """Have a save run in a thread."""
@@ -141,7 +140,7 @@ def counted(lives: int = 1) -> Iterator[None]:
 
 async def saved(body: Callable[[], T]) -> T:
     """What `body`, a save, gives or raises. It is waited for to its end even when the caller is cancelled."""
-    if _pool.count() < 2:  # noqa: PLR2004 (a life that is alone)
+    if _pool.lives.get(asyncio.get_running_loop(), 0) < 2:  # noqa: PLR2004 (a life that is alone)
         return body()
     return await _awaited(_pool, body)
 

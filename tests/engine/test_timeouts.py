@@ -12,6 +12,7 @@ import pytest
 import runner
 import runner.testing
 from replay.events import AttemptEnded
+from runner._engine import inflight
 from tests.engine import scenes
 from tests.support import stage
 from tests.support.forkserver import ForkServer
@@ -147,6 +148,7 @@ def test_a_body_that_was_never_called_has_not_acted(runs: Path, monkeypatch: pyt
         raise RuntimeError(message)
 
     if trouble == "thread":
+        monkeypatch.setattr(inflight, "threads", inflight.Threads())  # none is kept of earlier calls
         monkeypatch.setattr(threading.Thread, "start", refuses)
     else:
         act = act.around(lambda _: lambda missing: missing)

@@ -1,0 +1,80 @@
+"""The threads of plain functions: each call has one to itself, and they are kept for the next."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import runner
+from runner.testing import tool_calls
+from tests.support import stage
+from tests.support.forkserver import ForkServer
+
+WAIT = 60.0
+ACT = [tool_calls(("act", {})), "over"]
+
+
+def test_one_call_after_another_has_the_same_thread(runs: Path) -> None:
+    """Starting one takes as long as a quick save."""
+    seen: list[threading.Thread] = []
+
+    @runner.tool(effect="reads")
+    def act() -> str:
+        seen.append(threading.current_thread())
+        return "done"
+
+    assert stage.finished(stage.start([*ACT[:1] * 5, "over"], act, runs=runs)) == "over"
+    assert len(seen) == 5
+    assert len({*seen}) == 1
+
+
+def test_calls_side_by_side_never_share_a_thread(runs: Path) -> None:
+    """One that waits for another would wait for itself."""
+    together = threading.Barrier(8)
+
+    @runner.tool(effect="reads")
+    def act(n: int) -> str:
+        together.wait(WAIT)
+        return str(n)
+
+    script = [tool_calls(*[("act", {"n": n}) for n in range(8)]), "over"]
+    assert stage.finished(stage.start(script, act, runs=runs)) == "over"
+    assert sorted(result.text for result in stage.results(runs).values()) == [str(n) for n in range(8)]
+
+
+def test_what_a_call_sets_for_its_context_is_gone_for_the_next(runs: Path) -> None:
+    """A thread is shared in turn; the context of a call is its own."""
+    seen: list[str] = []
+
+    @runner.tool(effect="reads")
+    def act(call: runner.Call) -> str:
+        seen.append(runner.current_call().id)
+        return call.id
+
+    assert stage.finished(stage.start([*ACT[:1] * 2, "over"], act, runs=runs)) == "over"
+    assert seen == ["1.0", "2.0"]
+
+
+def in_parent_and_child(runs: str) -> str:
+    """Run a plain function, then another in a forked child: the phase that the child's run came to."""
+
+    @runner.tool(effect="reads")
+    def act() -> str:
+        return "done"
+
+    stage.start(ACT, act, runs=Path(runs), run="parent")
+    child = os.fork()
+    if child == 0:
+        try:
+            stage.start(ACT, act, runs=Path(runs), run="child")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    return runner.read_state("child", runs).phase
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_starts_threads_of_its_own(forks: ForkServer, runs: Path) -> None:
+    """It inherits what is known of its parent's threads, and none of the threads: a call would wait for ever."""
+    assert forks.run(in_parent_and_child, runs=runs).value == "done"
