@@ -44,7 +44,7 @@ def add_message(state: State, message: Message) -> State:
 @transitions.on(e.RunStarted)
 def started(state: State, event: e.RunStarted, at: datetime) -> State:
     """The run begins: with the messages of the run that it continues, if any, and the task."""
-    state = replace(state, **shared(State, event), phase="model", began=at, uncounted=event.enqueued)
+    state = replace(state, **shared(State, event), phase="model", began=at, carried=1, uncounted=event.enqueued)
     for message in event.history:
         state = add_message(state, message)
     return add_message(state, UserMessage(event.task))
@@ -106,6 +106,7 @@ def resumed(state: State, event: e.RunResumed, at: datetime) -> State:
     require(event.counted or state.uncounted, "the life before came to nothing")
     return replace(
         _new_life(state, at, clock_back=event.clock_back, lease_lost=event.lease_lost),
+        carried=state.carried + 1,
         resumes=state.resumes + event.counted,
         uncounted=False,
         definitions=event.definitions,
@@ -135,7 +136,10 @@ def forked(state: State, event: e.RunForked, at: datetime) -> State:
         uid=event.uid or state.uid,
         parent=event.parent,
         parent_call=None,
+        trace="",
+        forked_from=state.uid,
         phase=_forked_phase(state),
+        carried=0,
         resumes=0,
         uncounted=False,
         fork_guard=state.fork_guard + event.fork_guard,

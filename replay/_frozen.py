@@ -12,7 +12,7 @@ from replay._history import History
 from replay.messages import Message
 from replay.state import State
 
-FOLD_VERSION = 21
+FOLD_VERSION = 22
 
 
 def _to_json(value: object) -> object:

@@ -41,7 +41,8 @@ class RunStarted(Event, legal="new", title="the agent"):
 
     `inputs` are JSON: facts of this run for its tools, which no message holds.
     `enqueued`: whoever made it left it to a worker, so the first resume is its turn. `parent_call`: it is a child run.
-    `framework`: whose loop it is, if not the runner's: a program decides what is due.
+    `framework`: whose loop it is, if not the runner's: a program decides what is due. `trace`: the W3C trace context of
+    whoever began it; no decision and no digest has it.
     """
 
     run: str
@@ -63,6 +64,7 @@ class RunStarted(Event, legal="new", title="the agent"):
     enqueued: bool = False
     parent_call: ParentCall | None = None
     framework: str = ""
+    trace: str = ""
 
 
 class RunForked(Event, legal="model tools paused done", stopped=True):

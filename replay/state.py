@@ -124,11 +124,12 @@ def _by_path(call: CallState, asked: QuestionAsked) -> Question:
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """A run, as its log says. `files` maps a path to every content that is expected there, the newest last.
 
-    `parent_call`: it is a child run. `loosened`: tools that protect less now than in an earlier life. `lossy`: calls
-    whose result could not be kept as it came. `uncounted`: the next resume does not count toward the limit. `taken` are
-    the accepted requests by name, `refused` the last refusal of each of the last 1,000 names. `parked` counts parks,
-    `unavailable` stops in a row because of the model. `child_turns` are turns of its children. `made` counts the groups
-    of calls that a program made by itself.
+    `parent_call`: it is a child run. `trace`: the trace context of whoever began it. `forked_from`: its parent's
+    identity. `loosened`: tools that protect less now than in an earlier life. `lossy`: calls whose result could not be
+    kept as it came. `carried` counts the lives that carried it on. `uncounted`: the next resume does not count toward
+    the limit. `taken` are the accepted requests by name, `refused` the last refusal of each of the last 1,000 names.
+    `parked` counts parks, `unavailable` stops in a row because of the model. `child_turns` are turns of its children.
+    `made` counts the groups of calls that a program made by itself.
     """
 
     run: str = ""
@@ -141,6 +142,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     parent_call: ParentCall | None = None
     framework: str = ""
+    trace: str = ""
+    forked_from: str = ""
     approve: Literal["ask", "off"] = "ask"
     limits: Limits = Limits()
     definitions: Definitions | None = None
@@ -152,6 +155,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 0
     child_turns: int = 0
     made: int = 0
+    carried: int = 0
     resumes: int = 0
     uncounted: bool = False
     taken: dict[str, Taken] = {}

@@ -5,6 +5,7 @@ before a line is written.
 """
 
 import contextlib
+import re
 import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -30,6 +31,9 @@ from runner.errors import BadAgent, NoWorkspace
 
 GRACE = 10.0
 """Seconds that a call in flight may take to end after a signal."""
+
+
+_CONTEXT = re.compile("00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class ChildOf(NamedTuple):
@@ -94,6 +98,7 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
         inputs=agent.dump_inputs(inputs),
         enqueued=enqueued,
         framework=agent.framework,
+        trace=_trace(watch, child),
         **{"uid": taken.get("uid") or store.disk.random(keys.UID), **taken},
     )
     decide(agent, replay.fold(replay.NEW, begun, [opening]), begun)  # what can't be asked leaves no run behind
@@ -107,6 +112,14 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     except BaseException:  # whatever ends this leaves no lock
         log.close()
         raise
+
+
+def _trace(watch: Watch | None, child: ChildOf | None) -> str:
+    """What a watcher that traces runs says of who begins this one; "" where it says nothing, or fails."""
+    told: object = ""
+    with contextlib.suppress(Exception):
+        told = getattr(watch, "context", lambda _: "")(child.call if child is not None else None)
+    return told if isinstance(told, str) and _CONTEXT.fullmatch(told) else ""
 
 
 def _show(watch: Watch | None, state: State, opening: RunStarted) -> None:

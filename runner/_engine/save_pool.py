@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import functools
 import os
 import queue
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 THREADS = 8
 LINE = 8 << 20
@@ -145,9 +149,27 @@ async def saved(body: Callable[[], T]) -> T:
     return await _awaited(_pool, body)
 
 
+def timed(append: Callable[P, T], told: Callable[[float], object] | None) -> Callable[P, T]:
+    """A save that tells a watcher who wants to know how many seconds it took, its wait for a thread left out."""
+    if told is None:
+        return append
+
+    def timely(*given: P.args, **named: P.kwargs) -> T:
+        began = time.perf_counter()
+        line = append(*given, **named)
+        with contextlib.suppress(Exception):  # an error in a watcher must not end the run
+            told(time.perf_counter() - began)
+        return line
+
+    return timely
+
+
 async def off_loop(body: Callable[[], T]) -> T:
-    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads; as `saved` else."""
-    return await _awaited(_openings, body)
+    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads; as `saved` else.
+
+    It sees the context variables of whoever waits for it.
+    """
+    return await _awaited(_openings, functools.partial(contextvars.copy_context().run, body))
 
 
 async def _awaited(pool: _Pool, body: Callable[[], T]) -> T:

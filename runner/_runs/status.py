@@ -40,6 +40,7 @@ class RunStatus(
         closed: Whether it goes no further, whatever happens: it is done, or was stopped for good.
         wake: When somebody must look at it again (UTC); None: only after a person did something, or never.
         open_questions: The ids of the questions that a person has not answered.
+        asked: When the oldest of them was asked (UTC).
         in_doubt: The ids of the calls that may have happened and are not settled.
         turns: The turns so far.
         resumes: The resumes that counted.
@@ -59,6 +60,7 @@ class RunStatus(
     closed: bool = False
     wake: datetime | None = None
     open_questions: tuple[str, ...] = ()
+    asked: datetime | None = None
     in_doubt: tuple[str, ...] = ()
     turns: int = 0
     resumes: int = 0
@@ -85,6 +87,7 @@ def of(state: State, at: datetime | None = None) -> RunStatus:
         closed=state.over,
         wake=_wake(state, at),
         open_questions=tuple(question.id for question in state.waiting),
+        asked=min((question.at for question in state.waiting), default=None),
         in_doubt=state.in_doubt,
         turns=state.turns,
         resumes=state.resumes,

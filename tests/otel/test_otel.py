@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import runner
 import runner.testing
 from runner import otel
+from runner.otel import _ids
 from tests.cli import agents, scenes
 
 
@@ -97,6 +98,7 @@ def test_a_run_is_one_trace_of_its_life_its_requests_and_its_attempts(seen: Seen
     assert life.start_time <= chat.start_time <= chat.end_time <= life.end_time  # type: ignore[operator] # all have ended
     assert seen.points("refold.saves") == {"": runner.read_state("r", runs).seq}
     assert seen.points("refold.attempts") == {"look reads ran": 1}
+    assert seen.points("refold.save.duration")[""] > 0
     assert sum(seen.points("gen_ai.client.token.usage").values()) > 0
 
 
@@ -113,7 +115,7 @@ def test_a_resume_emits_its_own_life_alone_linked_to_the_one_before(seen: Seen, 
     assert again.spans()["invoke_agent plain"].context.trace_id != life.context.trace_id
     (link,) = life.links
     assert link.context.trace_id == life.context.trace_id
-    ids = [otel._id(size, runner.read_state(run, runs).uid, *more) for size, *more in ((16,), (8, "life", 1))]  # noqa: SLF001 (what every process must make alike)
+    ids = [_ids.made(size, runner.read_state(run, runs).uid, *more) for size, *more in ((16,), (8, "life", 1))]
     assert [link.context.trace_id, link.context.span_id] == ids
     seen.exporter.clear()
     runner.resume_sync(run, agents.stumbling, runs=runs, watch=seen.telemetry)

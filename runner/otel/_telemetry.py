@@ -1,86 +1,39 @@
-"""otel: runs as OpenTelemetry spans and metrics. It needs the extra `refold[otel]`, and only OpenTelemetry's API.
-
-    provider = TracerProvider(id_generator=runner.otel.Ids())       # the program's own, of OpenTelemetry's SDK
-    telemetry = runner.otel.Telemetry(tracer_provider=provider)
-    runner.start_sync(agent, "Pay.", runs="runs", watch=telemetry)  # or: Worker(..., watch=telemetry)
-
-One trace for each run: `invoke_agent` for each life, linked to the life before, and in it `chat` for each request to
-the model and `execute_tool` for each attempt of a call. A watcher sees what was just saved, so nothing is emitted for
-what a resume reads from the log; what had begun when a process died has no end, so it is not exported. Times are those
-of the log. No text of a model, a tool or a person is in it.
-
-Names are those of the semantic conventions for generative AI, version 0.1.0; ours begin with `refold.`.
-"""
+"""The watcher: spans and counters of what was just saved."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import secrets
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from opentelemetry import metrics, trace
-from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
-from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TracerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanKind, Status, StatusCode, TracerProvider
 
-import eventlog
 import runner
 from replay import AnyEvent, State
 from replay import events as e
-
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace.id_generator import IdGenerator
-else:
-    IdGenerator = object  # at run time the API is enough
-
-__all__ = ["Ids", "Telemetry", "observe"]
+from replay.values import ParentCall
+from runner.otel import _ids
 
 _ORDERLY = {"Interrupted", "Parked", "StoppedByPerson", "Forked"}
 """Stops that somebody asked for: no errors."""
-_wanted: ContextVar[tuple[int, int] | None] = ContextVar("refold_span", default=None)
-
-
-def _id(size: int, *names: object) -> int:
-    return int.from_bytes(hashlib.sha256(" ".join(map(str, names)).encode()).digest()[:size], "big")
-
-
-class Ids(IdGenerator):
-    """Makes the ids of refold's spans from what they stand for, and random ones for all others.
-
-    It is an `IdGenerator` for the SDK's `TracerProvider(id_generator=...)`. With it the lives of a run, in whatever
-    process, are one trace, and each is linked to the life before. Without it each life is a trace of its own.
-    """
-
-    def generate_trace_id(self) -> int:
-        """From the run's uid."""
-        wanted = _wanted.get()
-        return wanted[0] if wanted is not None else secrets.randbits(128)
-
-    def generate_span_id(self) -> int:
-        """From the run's uid and the life, the request, or the call and its attempt."""
-        wanted = _wanted.get()
-        return wanted[1] if wanted is not None else secrets.randbits(64)
-
-    def is_trace_id_random(self) -> bool:
-        """Whether a sampler may take the trace's id for a random number: a digest is as good as one."""
-        return True
 
 
 @dataclass
 class _Life:
-    """The open spans of a run in this process; `state` is as it was after the last save."""
+    """The open spans of a life in this process; `state` is as it was after the last save. `children` are by call."""
 
     span: Span
     trace_id: int
+    number: int
     state: State | None = None
     chat: tuple[Span, datetime | None] | None = None
     attempts: dict[str, Span] = field(default_factory=dict)
+    children: dict[str, Span] = field(default_factory=dict)
 
 
 class Telemetry:
@@ -101,6 +54,7 @@ class Telemetry:
         self._questions = meter.create_counter("refold.questions", "{question}", "Questions to people, by kind.")
         self._spend = meter.create_counter("refold.spend", "USD", "US dollars for replies, where a price is known.")
         self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of a reply.")
+        self._flushed = meter.create_histogram("refold.save.duration", "s", "Seconds of a save, with its flush.")
         self._took = meter.create_histogram("gen_ai.client.operation.duration", "s", "Seconds until a reply or error.")
         self._lives: dict[str, _Life] = {}
 
@@ -109,8 +63,20 @@ class Telemetry:
         self._saves.add(1)
         for event in events:
             self._emit(event, state)
-        if state.run in self._lives:
-            self._lives[state.run].state = state
+        if state.uid in self._lives:
+            self._lives[state.uid].state = state
+
+    def timed(self, seconds: float) -> None:
+        """Record how long a save took until it was durable."""
+        self._flushed.record(seconds)
+
+    def context(self, call: ParentCall | None) -> str:
+        """The W3C trace context to save with a run that begins: that of the caller, or of the call that it does."""
+        span: Span | None = trace.get_current_span()
+        if call is not None:
+            life = self._lives.get(call.uid)
+            span = life.children.get(call.call) if life is not None else None
+        return "" if span is None else _ids.written(span.get_span_context())
 
     def within(self, call: runner.Call[Any, Any]) -> AbstractContextManager[Any]:
         """Makes the span of this attempt the current one, so that what a tool sends belongs to it.
@@ -123,18 +89,24 @@ class Telemetry:
 
     def _life(self, state: State) -> _Life:
         """The open life of a run; it begins with the first save that is seen."""
-        if state.run not in self._lives:
+        life = self._lives.get(state.uid)
+        if life is None or life.number != state.life:  # one that a failed save ended has no end
             about: dict[str, Any] = {"gen_ai.agent.name": state.agent, "refold.uid": state.uid}
             about |= {"refold.life": state.life, **({} if state.parent is None else {"refold.parent": state.parent})}
-            here = trace.get_current_span().get_span_context()  # whoever called `start`
-            links = [Link(here)] if here.is_valid else []
-            ids = (_id(16, state.uid), _id(8, state.uid, "life", state.life))
-            span = self._span(state, "invoke_agent", state.agent, ids, about, None, links=links)
-            if state.life > 1 and span.get_span_context().trace_id == ids[0]:
-                before = _id(8, state.uid, "life", state.life - 1)
-                span.add_link(SpanContext(ids[0], before, is_remote=True, trace_flags=TraceFlags(1)))
-            self._lives[state.run] = _Life(span, ids[0])
-        return self._lives[state.run]
+            ids, began, within = _ids.life(state), _ids.read(state.trace), None
+            here = trace.get_current_span().get_span_context()  # whoever called `start`, or `resume`
+            links = {here.span_id: here} if here.is_valid else {}
+            if began is not None and state.parent_call is not None:
+                within = NonRecordingSpan(began)
+            elif began is not None:
+                links[began.span_id] = began
+            given = [Link(one) for one in links.values()]
+            span = self._span(state, "invoke_agent", state.agent, ids, about, within, links=given)
+            if span.get_span_context().span_id == ids[1]:
+                for one in _ids.before(state):
+                    span.add_link(one)
+            life = self._lives[state.uid] = _Life(span, ids[0], state.life)
+        return life
 
     def _span(
         self,
@@ -148,13 +120,13 @@ class Telemetry:
     ) -> Span:
         about = {"gen_ai.operation.name": what, "gen_ai.conversation.id": state.run, **about}
         context = trace.set_span_in_context(within or trace.INVALID_SPAN)
-        token = _wanted.set(ids)
+        token = _ids.wanted.set(ids)
         try:
             return self._tracer.start_span(
                 f"{what} {of}".strip(), context, attributes=about, start_time=_ns(state), **more
             )
         finally:
-            _wanted.reset(token)
+            _ids.wanted.reset(token)
 
     @functools.singledispatchmethod
     def _emit(self, event: Any, state: State) -> None:
@@ -167,7 +139,7 @@ class Telemetry:
     @_emit.register
     def _(self, event: e.ModelAsked, state: State) -> None:
         life = self._life(state)
-        ids = (life.trace_id, _id(8, state.uid, "chat", state.turns + 1, event.purpose, event.n))
+        ids = (life.trace_id, _ids.made(8, state.uid, "chat", state.turns + 1, event.purpose, event.n))
         about = {"refold.turn": state.turns + 1, "refold.purpose": event.purpose, "refold.ask": event.n}
         life.chat = (self._span(state, "chat", "", ids, about, life.span, kind=SpanKind.CLIENT), state.at)
 
@@ -209,9 +181,25 @@ class Telemetry:
         about = {"gen_ai.tool.type": "function", "gen_ai.tool.call.id": event.call, "refold.attempt": event.n}
         about |= {"refold.key": event.key, "refold.effect": event.effect, **_rung(life.state, event)}
         tool = call.call.tool if call is not None else ""
-        ids = (life.trace_id, _id(8, state.uid, "call", event.call, event.n))
+        ids = (life.trace_id, _ids.made(8, state.uid, "call", event.call, event.n))
         about["gen_ai.tool.name"] = tool
         life.attempts[event.key] = self._span(state, "execute_tool", tool, ids, about, life.span)
+
+    @_emit.register
+    def _(self, event: e.ChildStarted, state: State) -> None:
+        """A child run does the call; in each life of it that carries the child on, the call has a span."""
+        life, call = self._life(state), state.find(event.call)
+        about: dict[str, Any] = {"gen_ai.tool.type": "agent", "gen_ai.tool.call.id": event.call}
+        about |= {"refold.child": event.run, "gen_ai.tool.name": call.call.tool if call is not None else ""}
+        ids = (life.trace_id, _ids.made(8, state.uid, "call", event.call, "life", state.life))
+        span = self._span(state, "execute_tool", about["gen_ai.tool.name"], ids, about, life.span)
+        life.children[event.call] = span
+
+    @_emit.register
+    def _(self, event: e.ChildRested, state: State) -> None:
+        span = self._life(state).children.pop(event.call, None)
+        if span is not None:
+            _end(span, state, {"refold.outcome": "ran" if event.phase == "done" else "rests"})
 
     @_emit.register
     def _(self, event: e.AttemptEnded | e.ResultRecorded, state: State) -> None:
@@ -241,8 +229,11 @@ class Telemetry:
             return
         failed = isinstance(event, e.RunStopped) and end not in _ORDERLY
         about = {"refold.end": end, "refold.turns": state.turns, **({"error.type": end} if failed else {})}
-        _end(self._life(state).span, state, about)
-        del self._lives[state.run]
+        life = self._life(state)
+        for span in life.children.values():
+            _end(span, state, {"refold.outcome": "rests"})
+        _end(life.span, state, about)
+        del self._lives[state.uid]
 
 
 def _ns(state: State) -> int | None:
@@ -263,34 +254,3 @@ def _rung(before: State | None, event: e.AttemptMarked) -> dict[str, str]:
     if event.n == 1:
         return {"refold.rung": "first"}
     return {} if call is None else {"refold.rung": call.cleared or ("harmless" if call.in_doubt else "nothing")}
-
-
-def observe(runs: eventlog.Runs, *, meter_provider: MeterProvider | None = None) -> None:
-    """Gauges over all runs of a place, read from their statuses at each collection.
-
-    `refold.runs` counts runs by phase; `refold.questions.open` counts open questions, and `refold.questions.oldest` is
-    for how many seconds the run that waits longest has waited for a person.
-
-    Args:
-        runs: Where the runs are: a path, a URL, or a store.
-        meter_provider: Where metrics go; the global one by default.
-    """
-
-    def statuses() -> list[runner.RunStatus]:
-        return [info.status for info in runner.list_runs(runs) if info.status is not None]
-
-    def phases(_: CallbackOptions) -> list[Observation]:
-        return [Observation(n, {"refold.phase": phase}) for phase, n in Counter(s.phase for s in statuses()).items()]
-
-    def unanswered(_: CallbackOptions) -> list[Observation]:
-        return [Observation(sum(len(status.open_questions) for status in statuses()))]
-
-    def oldest(_: CallbackOptions) -> list[Observation]:
-        now = datetime.now(UTC)
-        waits = [(now - status.at).total_seconds() for status in statuses() if status.open_questions and status.at]
-        return [Observation(max(waits, default=0.0))]
-
-    meter = metrics.get_meter("refold", meter_provider=meter_provider)
-    meter.create_observable_gauge("refold.runs", [phases], "{run}", "Runs, by phase.")
-    meter.create_observable_gauge("refold.questions.open", [unanswered], "{question}", "Questions without an answer.")
-    meter.create_observable_gauge("refold.questions.oldest", [oldest], "s", "How long the oldest of them waits.")
