@@ -220,7 +220,7 @@ def _all() -> list[Position]:
         (LOOKING, RunResumed(host="h", pid=2, counted=True, clock_back=True, definitions=DEFINITIONS)),
     ]
     found = [Position(replay.NEW, STARTED), *(Position(after(*events), event) for events, event in made)]
-    found.append(Position(replay.NEW, replace(STARTED, framework="python")))
+    found.append(Position(replay.NEW, replace(STARTED, framework="python", trace="00-1-2-01")))
     found += [Position(PROGRAM, MADE), Position(PROGRAM, PhaseChanged(phase="done", answer="42"))]
     for event in (STEP, RESUMED, FORKED, LIMITS, ACCEPTED, MOVED, STOPPED, UNAVAILABLE, PARKED, UNFIT, RULE, WRITTEN):
         found += _anywhere(event)
