@@ -38,7 +38,7 @@ def talker(_effects: str) -> runner.Agent:
     return runner.Agent(name="talker", model=Slow([scenes.CALL, scenes.CALL, "over"]), tools=[act])
 
 
-def serve(folder: str, port: int, which: str, grace: float = 2.0) -> None:
+def serve(folder: str, port: int, which: str, grace: float = 60.0) -> None:
     """Serve until a signal ends it."""
     os.chdir(folder)
     agent = {"shop": scenes.shop, "talker": talker}[which](f"{folder}/effects")

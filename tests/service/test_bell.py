@@ -33,7 +33,7 @@ def carried(runs: Path, agent: runner.Agent, *, first: list[str], then: object) 
                 await (await worker.start(agent, stage.TASK, run=name)).outcome()
             assert callable(then)
             await asyncio.to_thread(then)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(120):
                 while runner.read_state("r", runs).phase != "done":  # noqa: ASYNC110 (it is in a file)
                     await asyncio.sleep(0.01)
 

@@ -144,7 +144,7 @@ def test_what_ends_within_the_grace_keeps_its_result_and_the_next_worker_goes_on
     agent = scenes.acting(tmp_path / "effects", lasts=0.3)
 
     async def leave() -> None:
-        async with runner.Worker([agent], runs=runs, grace=20) as worker:
+        async with runner.Worker([agent], runs=runs, grace=120) as worker:
             run = await worker.start(agent, stage.TASK, run="r")
             await until(lambda: scenes.effects_of(tmp_path / "effects"))
             await worker.drain()
