@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -107,7 +106,9 @@ class Feed:
             self._pieces += what.kind != "saved"
             self._kept.append(Told(uid, self._pieces, what))
             self._end += 1
-        self.wake()
+            is_awaited = bool(self._waiting)
+        if is_awaited:  # most that is told comes while the listeners are being woken already
+            self.wake()
 
     def since(self, place: int) -> tuple[list[Told], int]:
         """What is kept of all that was told from a place on, and the place of the first of it."""
@@ -186,7 +187,7 @@ class Teller:
             kind = "text" if call is None else "arguments"
             self._pieces(kind, text, turn=request.turn, n=request.n, **named)
 
-        return replace(request, heard=heard)
+        return Request(**vars(request) | {"heard": heard})
 
     def progress(
         self, agent: AnyAgent, turn: int, call: CallState, plain: Mapping[str, object]

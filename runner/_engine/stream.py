@@ -20,6 +20,8 @@ from runner._runs import load
 LOOK = 0.25
 """Seconds between two looks at the log of a run that is not carried here."""
 _END = 1 << 62
+_ENDS = frozenset((PhaseChanged, RunStopped, RunForked))
+"""Events that may end a run for good, or take that back."""
 
 
 class Stream(AsyncIterator[Streamed]):
@@ -115,12 +117,8 @@ class Stream(AsyncIterator[Streamed]):
     def _line(self, line: Streamed) -> Streamed:
         """A line; one that ends the run for good ends the stream."""
         for event in line.events:
-            if isinstance(event, PhaseChanged):
-                self._over = event.phase == "done"
-            elif isinstance(event, RunStopped):
-                self._over = event.final
-            elif isinstance(event, RunForked):
-                self._over = False
+            if type(event) in _ENDS:
+                self._over = event.final if isinstance(event, RunStopped) else getattr(event, "phase", "") == "done"
         return line
 
 
