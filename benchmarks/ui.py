@@ -138,7 +138,7 @@ class Console:
 
         def fetch() -> None:
             took = 0.0
-            while not closed.wait(max(0.4, 3 * took)):  # as ui.js does after each save
+            while not closed.wait(max(0.4, 9 * took)):  # as ui.js does after each save
                 took = self.see(f"/runs/{run}")[0]
 
         threads = [threading.Thread(target=one) for one in (listen, fetch)]

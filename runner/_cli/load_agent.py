@@ -40,6 +40,14 @@ several = click.option(
     callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
     help="One of your agents, as in `refold run`; may be repeated.",
 )
+resumable = click.option(
+    "--agent",
+    "sources",
+    metavar="MODULE:ATTRIBUTE",
+    multiple=True,
+    callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
+    help="One of your agents, whose runs can then be resumed there; may be repeated.",
+)
 model = click.option(
     "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
 )

@@ -23,7 +23,14 @@ from runner.errors import CannotContinue, NotForkable, NotStarted
 
 
 def fork(
-    run: str, *, at: int, runs: eventlog.Runs, new: str | None = None, who: str = "", clock: Clock | None = None
+    run: str,
+    *,
+    at: int,
+    runs: eventlog.Runs,
+    new: str | None = None,
+    who: str = "",
+    dry: bool = False,
+    clock: Clock | None = None,
 ) -> State:
     """Makes a new run that goes on from a line of a run, and stops that one for good unless it is done.
 
@@ -36,6 +43,7 @@ def fork(
         runs: Where the runs are: a path, a URL, or a store.
         new: The fork's id, by default one like `start` makes.
         who: Who forks it, for the parent's stop.
+        dry: Only say what the fork would be: nothing is held, made or stopped.
         clock: The time, for tests.
 
     Returns:
@@ -51,24 +59,12 @@ def fork(
     """
     store = eventlog.store(runs)
     clock = clock or Clock(store.now)
+    if dry:
+        lines = store.read(run).lines
+        return _planned(store, lines, run, at, new, clock.wall(), LogClock(clock, lines[-1].at).now()).state
     with load.held(store, run) as log:
-        parent = _checked(log, run, at)
-        others = [effect for other in _family(store, run) for effect in _effects(store, run, at, other)]
-        others += _of_children(store, run, at, [line for line in log.lines if line.seq >= at])
         now = LogClock(clock, log.at).now()
-        host, pid = store.host()
-        forked = replay.fork(
-            log.lines,
-            at,
-            run=new if new is not None else keys.run_id(parent.agent, clock.wall(), secrets.token_hex(4)),
-            uid=store.disk.random(keys.UID),
-            at=now,
-            host=host,
-            pid=pid,
-            others=others,
-        )
-        _no_unfinished_child(run, at, forked)
-        _same_files(run, at, forked)
+        forked = _planned(store, log.lines, run, at, new, clock.wall(), now)
         made = store.fork(
             [line for line in log.lines if line.seq <= at],
             forked.event.run,
@@ -82,12 +78,41 @@ def fork(
         return forked.state
 
 
-def _checked(log: eventlog.Log, run: str, at: int) -> State:
+def _planned(
+    store: eventlog.Store,
+    lines: Sequence[eventlog.Line],
+    run: str,
+    at: int,
+    new: str | None,
+    wall: datetime,
+    now: datetime,
+) -> replay.Fork:
+    """The fork, of a run that can be forked there."""
+    parent = _checked(lines, run, at)
+    others = [effect for other in _family(store, run) for effect in _effects(store, run, at, other)]
+    others += _of_children(store, run, at, [line for line in lines if line.seq >= at])
+    host, pid = store.host()
+    forked = replay.fork(
+        lines,
+        at,
+        run=new if new is not None else keys.run_id(parent.agent, wall, secrets.token_hex(4)),
+        uid=store.disk.random(keys.UID),
+        at=now,
+        host=host,
+        pid=pid,
+        others=others,
+    )
+    _no_unfinished_child(run, at, forked)
+    _same_files(run, at, forked)
+    return forked
+
+
+def _checked(lines: Sequence[eventlog.Line], run: str, at: int) -> State:
     """The state of the run, unless no line of it can be carried on."""
-    state = replay.load(log.lines)
+    state = replay.load(lines)
     if state.unknown:
         raise CannotContinue(run, state.unknown)
-    header = log.lines[0].header
+    header = lines[0].header
     if header is not None and header.salvaged is not None:
         raise NotForkable(run, at, "it was salvaged from a damaged run, and what is missing may have happened")
     if state.phase == "new":

@@ -84,11 +84,6 @@ FORMS: dict[str, Callable[..., str | None]] = {
 }
 
 
-def guarded(store: eventlog.Store, run: str, at: int) -> list[replay.values.ParentEffect]:
-    """The effects after a line, which a fork from there does not repeat."""
-    return replay.effects(store.read(run).lines, at + 1)
-
-
 def unmoved(store: eventlog.Store, state: State, form: Mapping[str, str]) -> None:
     """Raise `NotDone` if a run is not at the line that the form's page showed."""
     line = int(form["line"])

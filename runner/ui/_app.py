@@ -127,7 +127,12 @@ class _Console:
         state = msgspec.structs.replace(state, seq=audited.story.seq)
         forks = [fork for fork, parent in self._store.parents().items() if parent == run]
         facts: dict[str, Any] = {"state": state, "holder": self._store.holder(run), "forks": forks}
-        facts |= {"may": may, "answers": {run} if "answer" in may else set(), "here": state.agent in self._agents}
+        facts |= {
+            "rung": _listing.rung,
+            "may": may,
+            "answers": {run} if "answer" in may else set(),
+            "here": state.agent in self._agents,
+        }
         template = _templates().get_template("run.html")
         return _page.render(audited, runner.review.SECRET_PATTERNS, template, **_facts(request), **facts)
 
@@ -148,9 +153,9 @@ class _Console:
     async def preview(self, request: Request) -> Response:
         """What a fork from a line would not repeat."""
         run, at = self._checked(request, "fork"), int(request.query_params["at"])
-        found = await asyncio.to_thread(_actions.guarded, self._store, run, at)
+        forked = await asyncio.to_thread(functools.partial(runner.fork, run, at=at, runs=self._store, dry=True))
         state = await asyncio.to_thread(runner.read_state, run, self._store)
-        return _shown(request, "fork.html", run=run, at=at, line=state.seq, guarded=found)
+        return _shown(request, "fork.html", run=run, at=at, state=state, forked=forked)
 
     async def log(self, request: Request) -> Response:
         """The log's own lines."""
@@ -220,7 +225,7 @@ def _templates() -> Any:
 def _facts(request: Request) -> dict[str, Any]:
     """What every page knows."""
     facts = {"base": request.scope.get("root_path", ""), "csrf": request.state.csrf, "person": request.state.person}
-    return facts | {"asking": question_text}
+    return facts | {"asking": question_text, "ago": _listing.ago}
 
 
 def _shown(request: Request, name: str, status: int = 200, **more: Any) -> Response:

@@ -12,7 +12,9 @@ import eventlog
 import replay
 import runner
 from replay import Question, State
+from replay.stories import CallStory
 from runner._cli import options
+from runner._cli._render import audit_text
 
 PAGE = 50
 """Runs on a page."""
@@ -72,6 +74,26 @@ def word(info: runner.RunInfo) -> str:
     if status is None:
         return "unreadable"
     return "stopped" if status.stopped else "asks" if needs(info) else status.phase
+
+
+def ago(at: datetime) -> str:
+    """How long ago something was, in words."""
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    return "just now" if seconds < 1 else f"{audit_text.took(seconds)} ago"
+
+
+def rung(state: State, call: CallStory) -> str:
+    """On which rung of the ladder a call in doubt is now, in words."""
+    asked = next((one for one in state.waiting if one.call == call.id), None)
+    if asked is not None:
+        return "a person must say whether it happened" + (f", as {asked.why}" if asked.why else "")
+    if call.lookups and call.lookups[-1].ended is None and state.stopped is None:
+        return "the service is asked whether it happened"
+    if state.wait is not None and state.stopped is None:
+        return (
+            f"it waits until {audit_text.moment(state.wait.until)} {audit_text.WHY.get(state.wait.why, state.wait.why)}"
+        )
+    return "whoever carries the run on runs it again if a repeat is harmless, or asks the service, or else a person"
 
 
 def _filters(asked: Mapping[str, str]) -> Iterator[Callable[[runner.RunInfo], bool]]:

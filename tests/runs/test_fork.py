@@ -14,6 +14,7 @@ from replay.events import ReplySaved, RunForked
 from replay.values import StopReason
 from tests.runs import scenes
 from tests.runs.scenes import Shop
+from tests.support import stage
 from tests.support.file_logs import file_log
 
 LOOK = runner.testing.tool_calls(("look", {"what": "a"}))
@@ -54,6 +55,22 @@ def test_a_forks_state_is_the_line_with_its_outcomes_folded_and_its_intents_drop
     assert (made.resumes, made.busy, made.in_doubt) == (0, False, ())
     assert made.spent.input_tokens == 200
     assert made == runner.read_state("f", runs)
+
+
+def test_what_a_fork_would_be_is_said_without_making_it(runs: Path, shop: Shop) -> None:
+    """With all that its guard will hold, those of earlier forks too; also of a run that a process holds."""
+    scenes.start(shop, LOOK, PAY, "over", runs=runs)
+    first = runner.fork("p", at=2, runs=runs, new="f")
+    runner.stop("f", "ann", runs=runs)
+    with eventlog.store(runs).open("p"):
+        before = stage.written(runs)
+        dry = runner.fork("p", at=2, runs=runs, dry=True)
+        assert stage.written(runs) == before
+    made = runner.fork("p", at=2, runs=runs, new="g")
+    assert (dry.fork_guard, dry.in_doubt, dry.parent) == (made.fork_guard, made.in_doubt, "p")
+    assert [effect.tool for effect in first.fork_guard] == [effect.tool for effect in dry.fork_guard] == ["pay"]
+    with pytest.raises(runner.errors.NotForkable, match="g, a fork of the same history, can still go on"):
+        runner.fork("p", at=2, runs=runs, dry=True)
 
 
 def test_the_parent_is_stopped_for_good_and_says_what_goes_on_in_its_place(runs: Path, shop: Shop) -> None:

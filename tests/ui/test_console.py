@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,30 @@ def test_a_run_is_written_to_parked_and_stopped_in_a_persons_name(runs: Path) ->
     stopped = runner.read_state("d", runs).stopped
     assert stopped is not None
     assert (stopped.reason, stopped.detail) == ("StoppedByPerson", "by ann")
+
+
+def test_a_call_in_doubt_shows_the_rung_that_it_is_on_and_what_each_rung_said(runs: Path) -> None:
+    """Its attempts, what the service said, and what a person is asked."""
+
+    @runner.tool(key_ttl=timedelta(hours=1), effect="keyed", attempts=1)
+    def ship() -> str:
+        raise runner.OutcomeUnknown("the line went dead")
+
+    @ship.lookup
+    def shipped(call: runner.Call) -> runner.Unsure:  # noqa: ARG001 (as a lookup is called)
+        return runner.Unsure()
+
+    agent = stage.agent([runner.testing.tool_calls(("ship", {})), "Shipped."], ship, name="shipping")
+    stage.asked(runner.start_sync(agent, stage.TASK, runs=runs, run="s"))
+    page = Person(runs).see("/runs/s").partition("</aside>")[0]
+    for said in (
+        "may have happened. Now: a person must say whether it happened",
+        "attempt 1: keyed",
+        "the line went dead",
+        "the service was asked: unsure",
+        "nobody has answered",
+    ):
+        assert said in page, said
 
 
 def test_a_fork_is_looked_at_before_and_found_afterwards(runs: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import socket
+from collections.abc import Sequence
 
 import click
 
-from runner._cli import options
+from runner._cli import load_agent, options
 from runner._cli._io import out
 from runner._cli._io.errors import Refused
 
@@ -19,8 +20,11 @@ from runner._cli._io.errors import Refused
     "--token", envvar="REFOLD_UI_TOKEN", metavar="TOKEN", show_default="$REFOLD_UI_TOKEN, else made", help="The token."
 )
 @click.option("--as", "who", default=options.account, show_default="your account", metavar="WHO", help="Who answers.")
+@load_agent.resumable
 @click.option("--read-only", is_flag=True, help="Nothing can be changed.")
-def ui(runs: str, port: int, token: str | None, who: str, *, read_only: bool) -> None:
+def ui(
+    runs: str, port: int, token: str | None, who: str, sources: Sequence[load_agent.Source], *, read_only: bool
+) -> None:
     """Serve a console of all runs on this machine.
 
     It prints an address that holds a token, which a browser needs once. Runs, their pages while they happen, and what
@@ -35,7 +39,8 @@ def ui(runs: str, port: int, token: str | None, who: str, *, read_only: bool) ->
             raise
         raise Refused(f"the console needs {error.name}, which is not installed", "pip install 'refold[ui]'") from None
     made = token or secrets.token_urlsafe(24)
-    application = app(options.existing(runs), token=made, who=None if read_only else who)
+    agents = [source.agent() for source in sources]
+    application = app(options.existing(runs), token=made, who=None if read_only else who, agents=agents)
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:

@@ -37,7 +37,7 @@
       due = false;
       const began = performance.now();
       await refresh(ids).catch(() => {});
-      const rest = Math.max(400, 3 * (performance.now() - began)); // a long page costs its server a quarter of the time
+      const rest = Math.max(400, 9 * (performance.now() - began)); // a long page costs its server a tenth of the time
       await new Promise((done) => setTimeout(done, rest));
     }
     running = false;
