@@ -74,7 +74,7 @@ def fork(
             ready=_over(log, forked, now, sanitize.clean(who, sanitize.MAX_NAME).text),
         )
         made.status = status.of(forked.state, now)
-        load.close(store, made)
+        load.close(store, made, clock)
         return forked.state
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import runner
@@ -52,6 +52,8 @@ def used(runs: Directory) -> tuple[float, int]:
 
 
 @settings(max_examples=6, deadline=None)
+@example(shape=[(3, False), (3, False)], turns=[5, 24, 24], asks=[24, 24, 24])
+@example(shape=[(3, False), (3, True)], turns=[24, 24, 24], asks=[5, 24, 24])
 @given(
     shape=st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=4),
     turns=st.lists(st.integers(1, 24), min_size=3, max_size=3).map(sorted),
