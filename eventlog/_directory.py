@@ -123,6 +123,25 @@ class Directory(Store):
         """Give the doorbell, the file `.bell`."""
         return Bell(self.disk, self.path / ".bell")
 
+    def notes(self) -> set[str]:
+        """List `.notified`, a name that no run has."""
+        try:
+            return set(self.disk.list(self.path / ".notified"))
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise NotARunsDirectory(str(self), said(error)) from error
+
+    def note(self, name: str) -> None:
+        """Make an empty file in `.notified`."""
+        place = self.path / ".notified"
+        try:
+            with contextlib.suppress(FileExistsError):
+                self.disk.mkdir(place)
+            self.disk.close(self.disk.open(place / check_id(name), write=True, create=True))
+        except OSError as error:
+            raise NotARunsDirectory(str(self), said(error)) from error
+
     def enter(self) -> Presence:
         """Hold the lock on a file in `.workers`, a name that no run has; the directory is made if it is missing."""
         with contextlib.suppress(OSError, NotARunsDirectory):

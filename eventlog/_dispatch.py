@@ -67,5 +67,13 @@ class Dispatch(abc.ABC):
         """Give the doorbell: `ring` names a run that somebody should look at, `heard` is what rang since. A hint."""
 
     @abc.abstractmethod
+    def notes(self) -> set[str]:
+        """Give the names that were noted here: whoever tells somebody outside of a run notes that it was told."""
+
+    @abc.abstractmethod
+    def note(self, name: str) -> None:
+        """Note a name of `a-z 0-9`, for every process and for good; it is no part of any run. Raises `LogError`."""
+
+    @abc.abstractmethod
     def enter(self) -> Presence:
         """Be seen as one that carries runs here. Its `departed` tells whether one of the others is gone: a hint too."""

@@ -42,7 +42,8 @@ create view refold.family as
   union all select run, parent from refold.pruned where parent is not null;
 alter table refold.line alter data set storage external;
 """
-MIGRATIONS: Final = (_FIRST,)
+_NOTES: Final = "create table refold.note (name text primary key)"  # what somebody outside was told of
+MIGRATIONS: Final = (_FIRST, _NOTES)
 """What makes each version of the one before. Never changed once released; another one is added."""
 VERSION: Final = len(MIGRATIONS)
 _LOCK: Final = 0x7265666F6C64

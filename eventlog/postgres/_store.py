@@ -229,6 +229,14 @@ class Postgres(Store):
         """Give the doorbell, a channel of the server."""
         return Rings(self.connections)
 
+    def notes(self) -> set[str]:
+        """Read a table."""
+        return {row[0] for row in self._rows("select name from refold.note")}
+
+    def note(self, name: str) -> None:
+        """Insert a row."""
+        self._rows("insert into refold.note values (%s) on conflict do nothing", name)
+
     def enter(self) -> Carriers:
         """Do nothing: leases run out."""
         return Carriers()

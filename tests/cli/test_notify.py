@@ -67,7 +67,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
     served.end()
 
 
-def rounds(runs: Path, *targets: str, count: int = 1) -> None:
+def rounds(runs: Path | str, *targets: str, count: int = 1) -> None:
     """What a worker that begins does about its targets, so many times."""
 
     async def main() -> None:
@@ -76,6 +76,27 @@ def rounds(runs: Path, *targets: str, count: int = 1) -> None:
             notifier.round()
 
     asyncio.run(main())
+
+
+STORES = ["a directory", pytest.param("a database", marks=pytest.mark.full)]
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_what_was_told_is_noted_with_the_runs_and_until_then_each_worker_tells_again(
+    runs: Path, hook: Hook, request: pytest.FixtureRequest, kind: str
+) -> None:
+    """In every store: a worker that begins tells of what no worker was told that it was taken, and of nothing else."""
+    place = str(runs) if kind == "a directory" else str(request.getfixturevalue("database"))
+    runner.start_sync(agents.paying, "x", runs=place, run="one")
+    hook.statuses = [500, 503]
+    for taken in (1, 2, 3, 3, 3):
+        rounds(place, hook.target)
+        assert len(hook.came) == taken
+    runner.start_sync(agents.paying, "x", runs=place, run="two")
+    rounds(place, hook.target, "command:true")
+    assert len(hook.came) == 4
+    rounds(place, hook.target, "command:true", count=2)
+    assert len(hook.came) == 4
 
 
 def test_a_webhook_gets_a_signed_question_once_and_a_later_worker_knows(runs: Path, hook: Hook) -> None:

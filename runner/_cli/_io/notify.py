@@ -6,8 +6,7 @@ command:CMD   the JSON on stdin, the key in $REFOLD_NOTIFY_KEY.
 
 A question is told of once it is saved. An answer of 2xx, or status 0, is noted; until then it is told of again, also by
 the next worker. The note is no event, because no decision of a run depends on it, and a run that waits for a person has
-no writer: it is an empty file in `.notified`, a name that no run has, in a directory of runs. Other stores have no such
-place, so there a worker that begins tells again of what is open. Whoever is told knows a repeat by its key.
+no writer: it is kept beside the runs, in every store. Whoever is told knows a repeat by its key.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -59,9 +57,6 @@ class Notifier:
     def __init__(self, targets: Sequence[str], runs: str) -> None:
         self._tell = {target: _target(target) for target in targets}
         self._store = eventlog.store(runs)
-        place = getattr(self._store, "path", None)
-        self._place = Path(place) / ".notified" if isinstance(place, Path) else None
-        self._noted: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._asked = asyncio.Event()
 
@@ -82,7 +77,7 @@ class Notifier:
 
     def round(self) -> None:
         """Tell every target of every open question that it was not told of."""
-        noted = {path.name for path in self._place.iterdir()} if self._place and self._place.is_dir() else self._noted
+        noted = self._store.notes()
         for state, question in self._open():
             key = hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest()
             for target, tell in self._tell.items():
@@ -90,7 +85,7 @@ class Notifier:
                 if note in noted:
                     continue
                 if tell(key, _body(key, state, question)):
-                    self._note(note)
+                    self._store.note(note)
                 else:
                     import structlog  # it takes longer than most commands do
 
@@ -103,12 +98,6 @@ class Notifier:
                 with contextlib.suppress(eventlog.LogError, replay.ReplayError):
                     state = runner.read_state(info.run, self._store)
                     yield from ((state, question) for question in state.waiting)
-
-    def _note(self, note: str) -> None:
-        self._noted.add(note)
-        if self._place is not None:
-            self._place.mkdir(mode=0o700, exist_ok=True)
-            os.close(os.open(self._place / note, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
 
 
 def _body(key: str, state: State, question: Question) -> bytes:
