@@ -59,7 +59,7 @@ async def main(url: str, witness: str, lease: float, skewed: float, without: str
     store = Postgres(url, lease=lease, margin=lease / 10)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    clerk = Clerk(witness)
+    clerk = Clerk(witness, 20.0 if without == "wait" else 5.0)  # long enough to be missed on a slow machine, too
     async with runner.Worker([clerk.agent(), clerk.lead("frozen", "keeps")], runs=store, at_once=60, grace=1.0):
         sys.stdout.write("ready\n")
         sys.stdout.flush()
