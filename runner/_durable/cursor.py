@@ -74,6 +74,7 @@ class Cursor:
         self._steps: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
         self._here = -1
+        self._first = 0
         for line in lines:
             for raw in line.events:
                 self.add(replay.decode(raw, seq=line.seq), line.seq)
@@ -113,11 +114,15 @@ class Cursor:
     @property
     def left(self) -> Turn | None:
         """The first recorded turn that the program has not come to."""
-        return next((turn for turn in self.turns if not turn.taken), None)
+        while self._first < len(self.turns) and self.turns[self._first].taken:
+            self._first += 1
+        return self.turns[self._first] if self._first < len(self.turns) else None
 
     def take(self, what: What) -> Turn | None:
         """The first recorded turn like this that was not taken; None when there is none."""
-        for place, turn in enumerate(self.turns):
+        if self.left is None:
+            return None
+        for place, turn in enumerate(self.turns[self._first :], self._first):
             if not turn.taken and turn.what == what:
                 self._come_to(place, skipping=isinstance(what, str))
                 return turn
@@ -128,7 +133,7 @@ class Cursor:
         self._come_to(len(self.turns) - 1, skipping=True)
 
     def _come_to(self, place: int, *, skipping: bool) -> None:
-        for turn in self.turns[: place + 1] if skipping else self.turns[place : place + 1]:
+        for turn in self.turns[min(self._first, place) if skipping else place : place + 1]:
             turn.taken = True
         self._here = max(self._here, place)
 

@@ -63,7 +63,8 @@ class Durable:
     ) -> None:
         self.answer: str | None = None
         self.keep_open = False
-        self._cursor, self._chain, self._order = cursor, Chain(), asyncio.Lock()
+        self._cursor, self._order = cursor, asyncio.Lock()
+        self._chains: dict[str, Chain] = {}
         self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
         self._tools = Tools(program, self.pump)
 
@@ -205,9 +206,9 @@ class Durable:
         asked = (question for question in self.state.questions.values() if question.call == call)
         return any(question.answer is not None and question.answer.answer == "edit" for question in asked)
 
-    def chain(self, messages: Sequence[Any], dump: Callable[[Any], bytes]) -> str:
-        """The digest of a conversation; `dump` is called once for each message, which is known by its identity."""
-        return self._chain.digest(messages, dump)
+    def chain(self, parts: Sequence[Any], dump: Callable[[Any], bytes], of: str = "messages") -> str:
+        """The digest of a conversation, or of tools; `dump` is called once for each part, known by its identity."""
+        return self._chains.setdefault(of, Chain()).digest(parts, dump)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of this run comes to, for sync code in a thread. Raises `BadAgent` in the run's own loop."""
@@ -240,7 +241,7 @@ class Durable:
             await asyncio.sleep(0)  # for others beside this one
             if turn is not None or self._cursor.left is None:
                 return turn
-        if isinstance(what, str) and self._cursor.asked in self._chain:
+        if isinstance(what, str) and self._cursor.asked in self._chains.get("messages", ()):
             self._cursor.skip()
             return None
         return self.pump.diverge(self._cursor.left, f"the program makes {words} that the log does not hold", str(what))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -79,12 +80,13 @@ class Asks(AgentMiddleware[Any, Any, Any]):
         system = request.system_message
         digests = Digests(
             instructions=replay.digest(str(system.text if system else "").encode()),
-            tools=replay.digest(as_json([_shown(tool) for tool in request.tools]).encode()),
+            tools=run.chain(request.tools, _shown, of="tools"),
             messages=run.chain(request.messages, dump),
             parameters=replay.digest(as_json([repr(request.tool_choice), request.model_settings]).encode()),
         )
         tools = [self._terms.of(tool.name, tool) for tool in request.tools if isinstance(tool, BaseTool)]
-        answers = {m.tool_call_id: str(m.text) for m in request.messages if isinstance(m, ToolMessage)}
+        since = itertools.takewhile(lambda m: not isinstance(m, AIMessage), reversed(request.messages))
+        answers = {m.tool_call_id: str(m.text) for m in since if isinstance(m, ToolMessage)}
         return await run.ask(digests, _bound(run, request), ask, tools=tools, answers=answers)
 
 
@@ -95,8 +97,8 @@ def _again(request: Any, reply: Reply) -> Any:
     return request.override(model=_Recorded(said=said, model_name=name, profile=request.model.profile))
 
 
-def _shown(tool: Any) -> Any:
-    return tool if isinstance(tool, dict) else convert_to_openai_tool(tool)
+def _shown(tool: Any) -> bytes:
+    return as_json(tool if isinstance(tool, dict) else convert_to_openai_tool(tool)).encode()
 
 
 def _bound(run: Durable, request: Any) -> CostBound:

@@ -17,7 +17,7 @@ from pydantic_ai.durable_exec import (
     ToolsetCallToolId,
     record_durable_unit,
 )
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
 import replay
 from replay.events import ResultRecorded
@@ -102,15 +102,15 @@ class Backend(JournalCallableOperationBackend[None]):
         async def ask() -> Reply:
             return reply_of(await body())
 
-        shown = [[t.name, t.description, t.parameters_json_schema] for t in parameters.function_tools]
+        tools = [self._owner.declare(tool) for tool in parameters.function_tools]
+        last = next((m.instructions for m in reversed(messages) if m.kind == "request"), None)
         digests = Digests(
-            instructions=replay.digest_value([m.instructions for m in messages if m.kind == "request"][-1:]),
-            tools=replay.digest_value(shown),
+            instructions=replay.digest_value(last),
+            tools=run.chain(tools, lambda tool: to_json([tool.name, tool.description, tool.schema]), of="tools"),
             messages=run.chain(messages, dump),
             parameters=replay.digest_value(to_jsonable_python(settings, fallback=str)),
         )
         bound = bound_of(run, messages, settings, ctx.model)
-        tools = [self._owner.declare(tool) for tool in parameters.function_tools]
         answers = {
             part.tool_call_id: part.model_response_str()
             if hasattr(part, "model_response_str")

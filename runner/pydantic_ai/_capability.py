@@ -75,10 +75,10 @@ class Refold(BaseDurabilityCapability[Any]):
     def declare(self, definition: Any) -> Tool:
         """A tool of pydantic-ai as refold's. Raises `BadTool` when what is said of it contradicts itself."""
         known = self._declared.get(definition.name)
-        if known is None or known[0] != definition:
+        about = definition.description or "", definition.parameters_json_schema, definition.metadata
+        if known is None or known[0] != about:
             terms = self._terms.get(definition.name, definition.metadata)
-            schema = definition.parameters_json_schema
-            known = definition, declared(definition.name, definition.description or "", schema, terms)
+            known = about, declared(definition.name, *about[:2], terms)
             self._declared[definition.name] = known
         return known[1]
 
