@@ -50,7 +50,8 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
 
     The block runs again from the top each time. What it did by its run, a framework's adapter or `act` and `step`, is
     handed back as it was saved; everything else in it must follow from that. When the block ends without an error the
-    run is done, with the `answer` that the block set, or else the text of the last reply.
+    run is done, with the `answer` that the block set, or else the text of the last reply. A block in a call of another
+    run has limits of its own: what it spends is not counted in that run's.
 
     Args:
         task: What the run is for.
@@ -76,15 +77,24 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         RunError, LogError: As `start` and `resume`.
     """
     program = Program(name=name, tools=tools, limits=limits or Limits(), approve=approve, loop=framework)
-    store, outer = eventlog.store(runs), HERE.get()
-    given: dict[str, Any] = {"store": store, "watch": watch, "clock": clock, "grace": grace}
+    given: dict[str, Any] = {"store": eventlog.store(runs), "watch": watch, "clock": clock, "grace": grace}
     opened = await _open(program, task, run or _own_name(name), labels, given)
-    life = opened.life if isinstance(opened, Opened) else None
-    fresh = life is not None and not opened.resumed  # type: ignore[union-attr] # a life is that of an open run
+    async with _going(program, opened, given["store"], on_question) as here:
+        yield here
+
+
+@contextlib.asynccontextmanager
+async def _going(
+    program: Program, opened: Opened | Finished[Any], store: eventlog.Store, on_question: OnQuestion | None
+) -> AsyncIterator[Durable]:
+    """The block of a run that is open, or only looked at."""
+    outer, life = HERE.get(), opened.life if isinstance(opened, Opened) else None
     try:
-        reading = functools.partial(store.read, opened.state.run)
-        cursor = Cursor(() if fresh else (await off_loop(reading)).lines)
-        here = Durable(program, opened.state, opened if isinstance(opened, Opened) else None, cursor, on_question)
+        fresh = isinstance(opened, Opened) and not opened.resumed
+        lines = () if fresh else (await off_loop(functools.partial(store.read, opened.state.run))).lines
+        here = Durable(
+            program, opened.state, opened if isinstance(opened, Opened) else None, Cursor(lines), on_question
+        )
         HERE.set(here)
         async with contextlib.AsyncExitStack() as while_it_lasts:
             if life is not None:

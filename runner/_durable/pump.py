@@ -39,7 +39,7 @@ from runner._engine.perform import Outcomes
 from runner._policy.decide import decide
 from runner._policy.demands import Demands
 from runner._runs.questions import OnQuestion
-from runner.errors import STOPS, Interrupted, NeedsDecision, StillWaiting
+from runner.errors import STOPS, BadAgent, Interrupted, NeedsDecision, StillWaiting
 
 BREATH = 3
 """Passes of the loop before a demand is looked at: calls that are demanded in one breath share a line."""
@@ -65,6 +65,7 @@ class Pump:
         self._next: tuple[Any, Demand, Mapping[str, str]] | None = None
         self._calls: dict[str, Demand] = {}
         self._approvals: dict[str, Demand] = {}
+        self._edits: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
         self._began = False
         if opened is not None:
@@ -107,8 +108,14 @@ class Pump:
         self._calls.update(calls or {})
         return await self._wait(demand)
 
-    async def result(self, call: str, demand: Demand) -> Any:
-        """What comes of a call."""
+    def refuse(self, why: str) -> NoReturn:
+        """Say that the program wants what it can't have."""
+        raise self._latch(BadAgent(why))
+
+    async def result(self, call: str, demand: Demand, arguments: str | None = None) -> Any:
+        """What comes of a call, with other arguments if they are given."""
+        if arguments is not None:
+            self._edits[call] = arguments
         return await self._wait(self._calls.setdefault(call, demand))
 
     async def approval(self, call: str) -> Any:
@@ -212,7 +219,7 @@ class Pump:
     def _decide(self, agent: AnyAgent, state: State, now: datetime) -> list[Event]:
         what, _, words = self._next or (None, None, {})
         calls = frozenset(call for call, demand in self._calls.items() if not demand.withdrawn)
-        return decide(agent, state, now, Demands(what, calls, frozenset(self._approvals), words))
+        return decide(agent, state, now, Demands(what, calls, frozenset(self._approvals), words, self._edits))
 
     def _saved(self, watch: Watch | None, state: State, events: Sequence[Event]) -> None:
         """Hand over what was saved, then call the watcher of whoever began the run."""

@@ -24,6 +24,7 @@ from runner._agent.tools import Tool
 from runner._durable.chain import Chain
 from runner._durable.cursor import Cursor, Turn, failure, ordered
 from runner._durable.demand import Demand
+from runner._durable.edits import changed, edit_of
 from runner._durable.pump import Pump
 from runner._durable.signal import ControlSignal
 from runner._durable.tools import Body, Tools
@@ -123,13 +124,16 @@ class Durable:
         """Take over the calls of a reply from before this run: neither a turn nor spend."""
         await self._make(reply.calls)
 
-    async def call(self, provider_id: str, name: str, body: Body) -> ResultRecorded:
+    async def call(
+        self, provider_id: str, name: str, body: Body, arguments: Mapping[str, Any] | None = None
+    ) -> ResultRecorded:
         """What a call of the current reply comes to: what is recorded, or what the ladder and `body` come to now.
 
-        What `body` raises is not raised again: the result's `how` and `raw` say what became of the call.
+        What `body` raises is not raised again: the result's `how` and `raw` say what became of the call. `arguments`
+        are those that the framework runs it with: the log says if they are others than the reply's (or see `edits`).
         """
         turn, call = self._find(provider_id, name)
-        return await self._result(turn, call, body)
+        return await self._result(turn, call, body, arguments)
 
     async def approve(self, provider_id: str, name: str) -> QuestionAnswered:
         """A person's answer about a call of the current reply that the framework holds back."""
@@ -203,8 +207,7 @@ class Durable:
 
     def edited(self, call: str) -> bool:
         """Whether a person gave this call other arguments: else it runs with those that its framework has for it."""
-        asked = (question for question in self.state.questions.values() if question.call == call)
-        return any(question.answer is not None and question.answer.answer == "edit" for question in asked)
+        return edit_of(self.state, call) is not None
 
     def chain(self, parts: Sequence[Any], dump: Callable[[Any], bytes], of: str = "messages") -> str:
         """The digest of a conversation, or of tools; `dump` is called once for each part, known by its identity."""
@@ -267,13 +270,16 @@ class Durable:
         assert found is not None
         return found
 
-    async def _result(self, turn: Turn, call: ToolCall, body: Body | None) -> ResultRecorded:
+    async def _result(
+        self, turn: Turn, call: ToolCall, body: Body | None, arguments: Mapping[str, Any] | None = None
+    ) -> ResultRecorded:
         self.pump.check()
         known = turn.results.get(call.id)
         if known is not None:
             return known
+        other = None if arguments is None else changed(self.pump, self._tools.get(call.tool), call, arguments)
         self.pump.executed += 1
-        result = await self.pump.result(call.id, self._tools.demand(call.tool, body))
+        result = await self.pump.result(call.id, self._tools.demand(call.tool, body), other)
         assert isinstance(result, ResultRecorded)
         return result
 

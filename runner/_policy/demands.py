@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import replay
 from replay import Event, State
 from replay import events as e
-from replay.events import CallsMade, ModelAsked, PhaseChanged, ReplyRefused, ResultRecorded
+from replay.events import CallsMade, ModelAsked, PhaseChanged, QuestionAnswered, ReplyRefused, ResultRecorded
 from replay.messages import CostBound, ToolCall
 from replay.values import Digests
 from runner._agent.agent import AnyAgent
@@ -22,6 +22,7 @@ from runner._policy.pending import Pending
 NOT_RUN = "The program did not run it."
 ON = "The program asked again."
 HELD = "the program needs a yes"
+EDITED = "the program runs it with other arguments"
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,15 @@ class Demands:
 
     `next` is what it does after the current reply: ask, make calls of its own, or end with an answer. `calls` are those
     of the reply that it waits for, `approvals` those that it holds back until a person approved them. `words`: its own
-    results, by the provider's id or the call's, for calls that it passed over.
+    results, by the provider's id or the call's, for calls that it passed over. `edits`: the arguments, as JSON, that it
+    runs calls with instead of those that were written.
     """
 
     next: Ask | tuple[ToolCall, ...] | str | None = None
     calls: frozenset[str] = frozenset()
     approvals: frozenset[str] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
+    edits: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = Demands()
@@ -75,11 +78,25 @@ def calls(pending: Sequence[Pending], demands: Demands) -> tuple[list[Pending], 
         asked = [call.question("approve", HELD) for call in held]
         given = (gates.answered(call.agent, call, q) for call, q in zip(held, asked, strict=True))
         return [], [*asked, *filter(None, given)]
+    edited = [
+        call
+        for call in pending
+        if not call.call.tried and call.call.bound != demands.edits.get(call.id, call.call.bound)
+    ]
+    if edited:
+        return [], [event for call in edited for event in _edited(call, demands.edits[call.id])]
     wanted = [call for call in pending if call.id in demands.calls]
     made = isinstance(demands.next, tuple) and pending[0].call.call in demands.next  # just now, not passed over
     if wanted or made or demands.next is None:
         return wanted, []
     return [], [_passed_over(call, demands) for call in pending]
+
+
+def _edited(call: Pending, arguments: str) -> list[Event]:
+    """The question and the answer by which a call has other arguments: nobody else is asked."""
+    asked, digest = call.question("approve", EDITED), replay.digest(arguments.encode())
+    given = {"who": call.state.framework, "arguments": arguments, "new_digest": digest}
+    return [asked, QuestionAnswered(id=asked.id, answer="edit", digest=asked.digest, **given)]
 
 
 def _passed_over(call: Pending, demands: Demands) -> ResultRecorded:
@@ -90,7 +107,11 @@ def _passed_over(call: Pending, demands: Demands) -> ResultRecorded:
 def told(events: Iterable[replay.AnyEvent]) -> Demands:
     """What the program must have waited for when these decisions were written: a retrace is given it."""
     wanted: Ask | tuple[ToolCall, ...] | str | None = None
+    events = list(events)
     demanded, held, words = set[str](), set[str](), dict[str, str]()
+    asked = {event.id: event.call for event in events if isinstance(event, e.QuestionAsked) and event.why == EDITED}
+    given = [event for event in events if isinstance(event, QuestionAnswered) and event.id in asked]
+    edits = {asked[event.id]: event.arguments or "" for event in given}
     for event in events:
         match event:
             case ModelAsked():
@@ -109,4 +130,4 @@ def told(events: Iterable[replay.AnyEvent]) -> Demands:
                 demanded.add(event.call)
             case e.WaitUntil(call=str(call)):
                 demanded.add(call)
-    return Demands(wanted, frozenset(demanded if wanted else demanded | words.keys()), frozenset(held), words)
+    return Demands(wanted, frozenset(demanded if wanted else demanded | words.keys()), frozenset(held), words, edits)

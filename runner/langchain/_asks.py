@@ -17,10 +17,14 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 import replay
 from replay.messages import CostBound, Reply
 from replay.values import Digests
+from runner._agent.call import CURRENT
 from runner._durable import Durable
+from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, dump, reply_of, sale_of
 from runner.langchain._terms import Terms, here
 from runner.models._prices import most
+
+NOT_EDITED = "Not run: arguments can be edited in the interrupt mode 'batched', not in 'per_call'."
 
 
 class _Recorded(BaseChatModel):
@@ -46,9 +50,9 @@ class _Recorded(BaseChatModel):
 class Asks(AgentMiddleware[Any, Any, Any]):
     """The innermost: every request to the model is an ask."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, *, reviews_calls: bool = False) -> None:
         super().__init__()
-        self._terms = terms
+        self._terms, self._reviews_calls = terms, reviews_calls
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         run = here()
@@ -75,6 +79,20 @@ class Asks(AgentMiddleware[Any, Any, Any]):
 
         reply = run.wait(self._ask(run, request, ask))
         return made[0] if made else handler(_again(request, reply))
+
+    async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        self._check(request)
+        return await handler(request)
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        self._check(request)
+        return handler(request)
+
+    def _check(self, request: Any) -> None:
+        """Refuse what a reviewer edited while the attempt was on its way: the log shows other arguments."""
+        call, given = CURRENT.get(None), request.tool_call["args"]
+        if self._reviews_calls and call is not None and call.acts and json.loads(as_json(given)) != call.arguments:
+            raise ToolFailed(NOT_EDITED)
 
     async def _ask(self, run: Durable, request: Any, ask: Callable[[], Any]) -> Reply:
         system = request.system_message

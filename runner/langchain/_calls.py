@@ -18,6 +18,9 @@ from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, pack, reply_of, text_of, unpack
 from runner.langchain._terms import Terms, here
 
+_EDITS = "hitl_edited_tool_calls"
+"""Where LangChain's `HumanInTheLoopMiddleware` keeps what a reviewer made of calls."""
+
 
 class Calls(AgentMiddleware[Any, Any, Any]):
     """The outermost: every call of a tool is a call, and the agent's end is the run's."""
@@ -57,7 +60,7 @@ class Calls(AgentMiddleware[Any, Any, Any]):
         if not run.has_call(provider_id, wanted["name"]):  # it waited in the conversation
             said = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
             await run.adopt(reply_of([said], None))
-        return await run.call(provider_id, wanted["name"], body)
+        return await run.call(provider_id, wanted["name"], body, _reviewed(run, request))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         self.after_agent(state, runtime)
@@ -68,6 +71,15 @@ class Calls(AgentMiddleware[Any, Any, Any]):
             return
         structured, messages = state.get("structured_response"), state["messages"]
         run.answer = as_json(structured) if structured is not None else str(messages[-1].text) if messages else ""
+
+
+def _reviewed(run: Durable, request: Any) -> Any:
+    """The arguments of a call, which a reviewer may have edited before this middleware sees it."""
+    wanted = request.tool_call
+    edited = (request.state.get(_EDITS) or {}).get(wanted["id"]) if isinstance(request.state, dict) else None
+    if edited is not None and edited["name"] != wanted["name"]:
+        run.pump.refuse(f"a reviewer made a call of {edited['name']} of one of {wanted['name']}: reject it instead")
+    return json.loads(as_json((edited or wanted)["args"]))
 
 
 class _Attempt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -142,7 +143,7 @@ class Backend(JournalCallableOperationBackend[None]):
                 if not run.has_call(ctx.tool_call_id, name):
                     said = next(message for message in reversed(ctx.messages) if message.kind == "response")
                     await run.adopt(reply_of(to_jsonable_python(said)))
-            result = await run.call(ctx.tool_call_id, name, it)
+            result = await run.call(ctx.tool_call_id, name, it, _overridden(args, ctx, tool))
             if not ctx.tool_call_approved or not result.raw or json.loads(result.raw)["kind"] not in _DEFERRED:
                 return result
             again = f"{ctx.tool_call_id} approved"
@@ -164,6 +165,21 @@ def _kept(payload: Mapping[str, Any]) -> Verbatim:
     if payload["kind"] in _DID_NOTHING:
         raise ToolFailed(payload.get("message") or payload["kind"].replace("_", " "), raw=json.dumps(payload))
     return Verbatim(payload.get("result", payload), json.dumps(payload))
+
+
+def _overridden(args: Mapping[str, Any], ctx: Any, tool: Any) -> Mapping[str, Any] | None:
+    """The arguments of a call if whoever approved it in the framework gave others than the model."""
+    if not ctx.tool_call_approved:
+        return None
+    parts = (part for message in reversed(ctx.messages) if message.kind == "response" for part in message.tool_calls)
+    said = next((part for part in parts if part.tool_call_id == ctx.tool_call_id), None)
+    validator = getattr(tool, "args_validator", None)
+    if said is not None and validator is not None:
+        with contextlib.suppress(ValueError):  # what the model wrote did not fit
+            if validator.validate_python(said.args_as_dict()) == args:
+                return None
+    given: Mapping[str, Any] = to_jsonable_python(args, fallback=str)
+    return given
 
 
 def _edit(args: dict[str, Any], arguments: Mapping[str, Any], tool: Any, *, wanted: bool) -> None:

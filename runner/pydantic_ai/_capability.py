@@ -114,7 +114,8 @@ class Refold(BaseDurabilityCapability[Any]):
             name = self.name if nth == 1 else f"{self.name}-{nth}"
             assert run.pump.opened is not None  # a tool runs in a run that goes on
             store = run.pump.opened.life.store
-            async with durable(task, runs=store, name=name, framework="pydantic-ai", approve=run.state.approve):
+            options: Any = {"limits": run.state.limits, "approve": run.state.approve}
+            async with durable(task, runs=store, name=name, framework="pydantic-ai", **options):
                 return await self.wrap_run(ctx, handler=handler)
         result = await super().wrap_run(ctx, handler=handler)
         output = result.output

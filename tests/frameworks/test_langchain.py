@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
+import eventlog
 import replay
 import runner
+from replay.events import AttemptMarked
 from runner import errors
 from runner.langchain import middleware
 
@@ -167,7 +170,7 @@ async def test_a_person_edits_what_a_tool_gets(tmp_path: Path) -> None:
 
 
 async def test_arguments_that_a_reviewer_in_the_framework_edits_are_what_the_tool_gets(tmp_path: Path) -> None:
-    """LangChain's own middleware has the last word there; the log holds what the model wrote."""
+    """LangChain's own middleware has the last word there, and the log says what ran."""
     log: list[str] = []
 
     @tool
@@ -188,6 +191,53 @@ async def test_arguments_that_a_reviewer_in_the_framework_edits_are_what_the_too
     async with runner.durable("go", runs=tmp_path, run="r"):
         out = await agent.ainvoke(Command(resume=edit), config)
     assert "wired 3" in str(out["messages"][-1].text)
+    events = [replay.decode(raw) for line in eventlog.store(tmp_path).read("r").lines for raw in line.events]
+    marked = [json.loads(event.arguments or "") for event in events if isinstance(event, AttemptMarked)]
+    assert marked == [{"cents": 3}]
+
+
+async def test_an_edit_of_a_call_that_is_on_its_way_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """The attempt was logged with other arguments: nothing runs, and the model reads why."""
+
+    class Edits(AgentMiddleware[Any, Any, Any]):
+        interrupt_mode = "per_call"
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            return await handler(request.override(tool_call={**request.tool_call, "args": {"cents": 3}}))
+
+    @tool
+    def wire(cents: int) -> str:
+        """Wire it."""
+        return f"wired {cents}"
+
+    model = Scripted(log=[], replies=once("wire", cents=5))
+    agent = create_agent(model, [wire], middleware=middleware(Edits(), tools={"wire": "idempotent"}))
+    for text, _ in await lives(agent, [], tmp_path):
+        assert "'batched'" in text
+
+
+async def test_an_edit_in_the_framework_of_a_call_that_needs_a_yes_here_is_refused(tmp_path: Path) -> None:
+    """A yes of the run covers the arguments that it showed, and no others."""
+    log: list[str] = []
+
+    @tool
+    def wire(cents: int) -> str:
+        """Wire it."""
+        log.append(f"wire {cents}")
+        return "wired"
+
+    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
+    mine = middleware(human, tools={"wire": {"effect": "idempotent", "approval": True}})
+    model = Scripted(log=log, replies=once("wire", cents=5))
+    agent: Any = create_agent(model, [wire], middleware=mine, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    edit = {"decisions": [{"type": "edit", "edited_action": {"name": "wire", "args": {"cents": 3}}}]}
+    async with runner.durable("go", runs=tmp_path, run="r"):
+        await agent.ainvoke(GO, config)
+    with pytest.raises(errors.BadAgent, match="in its question"):
+        async with runner.durable("go", runs=tmp_path, run="r"):
+            await agent.ainvoke(Command(resume=edit), config)
+    assert log == ["ask"]
 
 
 @pytest.mark.parametrize("where", ["in the tool", "before it"])

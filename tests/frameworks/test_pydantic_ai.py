@@ -33,6 +33,7 @@ from pydantic_ai.toolsets import DynamicToolset
 import eventlog
 import replay
 import runner
+from replay.events import AttemptMarked
 from runner import errors
 from runner.pydantic_ai import Refold
 
@@ -375,6 +376,23 @@ async def test_an_agent_in_a_tool_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert sorted(name.partition("-")[0] for name in eventlog.store(tmp_path).runs()) == ["inner", "r"]
 
 
+async def test_an_agent_in_a_tool_has_the_limits_of_its_caller_for_itself(tmp_path: Path) -> None:
+    """Its turns are not counted among the caller's."""
+    inner = Agent(scripted([], lambda _: text("inner said")), name="inner", capabilities=[Refold()])
+    outer = Agent(
+        scripted([], lambda said: calls(("ask", {})) if not said else text(said)), name="outer", capabilities=[Refold()]
+    )
+
+    @outer.tool_plain(metadata={"effect": "idempotent"})
+    async def ask() -> str:
+        return (await inner.run("What?")).output
+
+    async with runner.durable("go", runs=tmp_path, run="r", limits=runner.Limits(turns=2)):
+        await outer.run("go")
+    states = {name.partition("-")[0]: runner.read_state(name, tmp_path) for name in eventlog.store(tmp_path).runs()}
+    assert {name: (state.turns, state.limits.turns) for name, state in states.items()} == {"r": (2, 2), "inner": (1, 2)}
+
+
 async def test_usage_counts_for_the_runs_limits(tmp_path: Path) -> None:
     """The limit stops the framework's loop."""
     log: list[str] = []
@@ -463,3 +481,25 @@ async def test_what_is_replayed_gives_no_span_again(tmp_path: Path) -> None:
         await lives(agent, [], tmp_path)
         counts.append(len(exported.get_finished_spans()))
     assert counts == [4, 4]  # the agent, two requests, a tool
+
+
+async def test_arguments_that_somebody_gives_with_an_approval_are_in_the_log(tmp_path: Path) -> None:
+    """pydantic-ai runs the call with those, and so the log says."""
+    log: list[str] = []
+    model = scripted(log, lambda said: calls(("wire", {"cents": 5})) if not said else text(said))
+    output: Any = [str, DeferredToolRequests]
+    agent = Agent(model, name="a", capabilities=[Refold(approvals=False)], output_type=output)
+
+    @agent.tool_plain(requires_approval=True, metadata={"effect": "idempotent"})
+    async def wire(cents: int) -> str:
+        return f"wired {cents}"
+
+    given = DeferredToolResults(approvals={"id-wire-0": ToolApproved(override_args={"cents": 3})})
+    for _ in range(2):
+        async with runner.durable("go", runs=tmp_path, run="r", framework="pydantic-ai"):
+            waits = await agent.run("go")
+            result = await agent.run(message_history=waits.all_messages(), deferred_tool_results=given)
+        assert "wired 3" in str(result.output)
+    events = [replay.decode(raw) for line in eventlog.store(tmp_path).read("r").lines for raw in line.events]
+    marked = [json.loads(event.arguments or "") for event in events if isinstance(event, AttemptMarked)]
+    assert marked == [{"cents": 3}]
