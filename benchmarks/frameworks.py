@@ -143,14 +143,8 @@ def main() -> None:
             rows.append([name, str(turns), f"{by_itself:.2f}", f"{more:.2f}", f"{flushes:.1f}"])
     head = ["framework", "turns", "ms a turn alone", "ms a turn more", "flushes a turn"]
     notes = ["milliseconds of processor time, all threads, without what the flushes take"]
-    plot = {
-        "x": [f"{row[0]}, {row[1]} turns" for row in rows],
-        "series": {"more": [float(row[3]) for row in rows]},
-        "xlabel": "",
-        "ylabel": "ms a turn more",
-    }
     question = "What does a framework's turn cost more when it is durable?"
-    table.report("frameworks", question, head, rows, notes=notes, plot=plot, short=given.quick)
+    table.report("frameworks", question, head, rows, notes=notes, short=given.quick)
 
 
 if __name__ == "__main__":

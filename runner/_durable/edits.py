@@ -10,6 +10,8 @@ from runner._agent.tools import Tool
 from runner._durable.pump import Pump
 from runner._policy.demands import EDITED
 
+Arguments = Mapping[str, Any] | None
+
 
 def edit_of(state: State, call: str) -> Question | None:
     """The question whose answer gave a call other arguments."""
@@ -17,13 +19,13 @@ def edit_of(state: State, call: str) -> Question | None:
     return next((q for q in asked if q.answer is not None and q.answer.answer == "edit"), None)
 
 
-def changed(pump: Pump, tool: Tool | None, call: ToolCall, arguments: Mapping[str, Any]) -> str | None:
-    """A framework's arguments for a call, as JSON, if they are not those that the log has for it.
+def changed(pump: Pump, tool: Tool | None, call: ToolCall, arguments: Arguments) -> str | None:
+    """A framework's arguments for a call, as JSON, if there are any and they are not those that the log has for it.
 
     Refused with `BadAgent`: for a tool that needs a yes here, and for a call that was tried with others.
     """
     edit = edit_of(pump.state, call.id)
-    if edit is not None and edit.why != EDITED:
+    if arguments is None or (edit is not None and edit.why != EDITED):
         return None  # a person's: the framework is handed those
     logged = edit.answer.arguments if edit is not None and edit.answer is not None else call.arguments
     if json.loads(logged or "null") == arguments:

@@ -24,7 +24,7 @@ from runner._agent.tools import Tool
 from runner._durable.chain import Chain
 from runner._durable.cursor import Cursor, Turn, failure, ordered
 from runner._durable.demand import Demand
-from runner._durable.edits import changed, edit_of
+from runner._durable.edits import Arguments, changed, edit_of
 from runner._durable.pump import Pump
 from runner._durable.signal import ControlSignal
 from runner._durable.tools import Body, Tools
@@ -64,8 +64,7 @@ class Durable:
     ) -> None:
         self.answer: str | None = None
         self.keep_open = False
-        self._cursor, self._order = cursor, asyncio.Lock()
-        self._chains: dict[str, Chain] = {}
+        self._cursor, self._order, self._chains = cursor, asyncio.Lock(), dict[str, Chain]()
         self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
         self._tools = Tools(program, self.pump)
 
@@ -124,9 +123,7 @@ class Durable:
         """Take over the calls of a reply from before this run: neither a turn nor spend."""
         await self._make(reply.calls)
 
-    async def call(
-        self, provider_id: str, name: str, body: Body, arguments: Mapping[str, Any] | None = None
-    ) -> ResultRecorded:
+    async def call(self, provider_id: str, name: str, body: Body, arguments: Arguments = None) -> ResultRecorded:
         """What a call of the current reply comes to: what is recorded, or what the ladder and `body` come to now.
 
         What `body` raises is not raised again: the result's `how` and `raw` say what became of the call. `arguments`
@@ -229,7 +226,7 @@ class Durable:
 
     @property
     def executed(self) -> int:
-        """How many things happened live in this life."""
+        """How many things happened in this life."""
         return self.pump.executed
 
     async def ask_now(self) -> Reply:
@@ -270,16 +267,14 @@ class Durable:
         assert found is not None
         return found
 
-    async def _result(
-        self, turn: Turn, call: ToolCall, body: Body | None, arguments: Mapping[str, Any] | None = None
-    ) -> ResultRecorded:
+    async def _result(self, turn: Turn, call: ToolCall, body: Body | None, given: Arguments = None) -> ResultRecorded:
         self.pump.check()
         known = turn.results.get(call.id)
         if known is not None:
             return known
-        other = None if arguments is None else changed(self.pump, self._tools.get(call.tool), call, arguments)
+        new = changed(self.pump, self._tools.get(call.tool), call, given)
         self.pump.executed += 1
-        result = await self.pump.result(call.id, self._tools.demand(call.tool, body), other)
+        result = await self.pump.result(call.id, self._tools.demand(call.tool, body), new)
         assert isinstance(result, ResultRecorded)
         return result
 

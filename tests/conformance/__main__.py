@@ -20,10 +20,12 @@ SUITE = Path(sys.prefix) / f"langchain-{VERSION}"
 PLUGINS = Path(__file__).parent
 KNOWN = {
     "test_async_middleware_with_can_jump_to_graph_snapshot": "the drawn graph has one node more, for the run's answer",
-    "test_create_agent_diagram": "as above",
+    "test_create_agent_diagram": "the drawn graph has one node more, for the run's answer",
     "test_jump_to_is_ephemeral": "that node keeps `jump_to` in the state",
     "test_dynamic_tool_without_handler_raises_error": "LangChain looks for unknown tools only without `wrap_tool_call`",
-    "test_unknown_tool_raises_error": "as above",
+    "test_unknown_tool_raises_error": "LangChain looks for unknown tools only without `wrap_tool_call`",
+    "edit_can_redirect_to_another_tool": "a reviewer's edit to another tool is refused",
+    "edit_routes_on_executed_tool": "a reviewer's edit to another tool is refused",
 }
 """Tests that fail on a log, and why. Those that fail without it, too, are counted in a pass of its own."""
 ONCE = {
