@@ -8,14 +8,15 @@ reason.
 import asyncio
 import functools
 import math
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import eventlog
+from replay import Event, State
 from runner._agent.agent import Agent, AnyAgent
 from runner._clock import Clock
-from runner._engine import opening
+from runner._engine import opening, save_pool
 from runner._engine.loop import Watch
 from runner._engine.opening import GRACE, Opened
 from runner._engine.session import entered, run_session
@@ -102,7 +103,9 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         LogError: The log can't be written.
     """
     async with entered(agent) as resources:
-        opened = opening.create(
+        first: list[tuple[State, Sequence[Event]]] = []
+        create = functools.partial(
+            opening.create,
             agent,
             task,
             inputs=inputs,
@@ -111,10 +114,18 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
             run=run,
             after=after,
             labels=labels,
-            watch=watch,
+            watch=lambda *saved: first.append(saved),
             clock=clock,
             grace=grace,
         )
+        opened = await save_pool.beside(create)
+        opened.life.watch = watch
+        try:
+            for saved in first:  # a watcher is called in the loop's thread
+                opened.life.show(*saved)
+        except BaseException:  # whatever ends this leaves no lock
+            opened.life.end()
+            raise
         return await run_session(opened, on_question, resources)
 
 
@@ -162,7 +173,8 @@ async def resume(
         CannotContinue: A later version wrote to it.
         NoWorkspace: `workspace` is not a directory, or the run began without one.
     """
-    opened = opening.reopen(
+    reopen = functools.partial(
+        opening.reopen,
         run,
         agent,
         store=eventlog.store(runs),
@@ -172,6 +184,7 @@ async def resume(
         clock=clock,
         grace=grace,
     )
+    opened = await save_pool.beside(reopen)
     return await carried_on(opened, on_question, 0.0 if wait == "return" else math.inf)
 
 

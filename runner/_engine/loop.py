@@ -2,8 +2,7 @@
 
 Intents are events written before anything acts on them, outcomes events written after. What came back and what is about
 to happen share one line and one fsync. A resume runs this same loop: nothing here asks whether it is recovering.
-Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a tool raised an error that must be raised
-again.
+Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a tool's error must be raised again.
 """
 
 from __future__ import annotations
@@ -200,10 +199,14 @@ class Life:
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
             self._teller.saved(line, events[told : (told := told + len(group))])
-        if self.watch is not None:
-            with contextlib.suppress(Exception):  # an error in a watcher must not end the run
-                self.watch(state, events)
+        self.show(state, events)
         return state
+
+    def show(self, state: State, events: Sequence[Event]) -> None:
+        """Show the watcher what a save wrote; its error must not end the run."""
+        if self.watch is not None:
+            with contextlib.suppress(Exception):
+                self.watch(state, events)
 
     def _is_compacting(self, state: State) -> bool:
         """Whether the log has grown enough for a snapshot, and nothing is in flight."""

@@ -172,6 +172,13 @@ async def off_loop(body: Callable[[], T]) -> T:
     return await _awaited(_openings, functools.partial(contextvars.copy_context().run, body))
 
 
+async def beside(body: Callable[[], T]) -> T:
+    """What `body`, which opens or closes a run, gives or raises: `off_loop` while another life shares the loop."""
+    if _pool.lives.get(asyncio.get_running_loop(), 0) < 1:
+        return body()
+    return await off_loop(body)
+
+
 async def _awaited(pool: _Pool, body: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     job = pool.put(body, loop)

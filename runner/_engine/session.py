@@ -40,7 +40,7 @@ async def run_session(
         with life.store.enter(), signals.drains(life.drain), save_pool.counted():
             state, looked = await carry(opened, on_question)
     finally:
-        life.end()
+        await save_pool.beside(life.end)
     return ended(life, state, looked=looked)
 
 
