@@ -1,0 +1,47 @@
+"""What a turn costs late in a conversation, in calls of functions, counted: seconds depend on the machine."""
+
+import itertools
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import eventlog
+import replay
+import runner
+from benchmarks import models
+from replay.events import ModelAsked
+from tests.guard.test_counts import Counting, looks
+
+TURNS = 300
+MORE = 1.1
+
+
+def calls_of_turns(path: Path) -> list[int]:
+    """How often functions of Python were called in each turn of a run."""
+    count = 0
+    marks: list[int] = []
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    def watch(_state: replay.State, events: Sequence[replay.Event]) -> None:
+        if any(isinstance(event, ModelAsked) for event in events):
+            marks.append(count)
+
+    agent = models.agent(models.Model(TURNS, size=100), looks("reads"))
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        runner.start_sync(agent, "go", runs=eventlog.Directory(path, disk=Counting()), run="r", watch=watch)
+    finally:
+        sys.setprofile(before)
+    return [after - before for before, after in itertools.pairwise(marks)]
+
+
+def test_a_late_turn_calls_as_many_functions_as_an_early_one(tmp_path: Path) -> None:
+    """A request holds the whole conversation; nothing may walk through it message by message, at each turn."""
+    counts = calls_of_turns(tmp_path)
+    early, late = counts[10:40], counts[-30:]
+    assert statistics.median(late) <= statistics.median(early) * MORE
