@@ -47,8 +47,7 @@ from runner._runs import load, status
 from runner.errors import NoWorkspace, ReadOnlyWorkspace
 
 ROOM = 64 << 10
-"""Synced zeros kept ahead of a marker for the result that follows: a full disk then refuses the marker, not the
-result."""
+"""Synced zeros kept ahead of a marker for its result: a full disk then refuses the marker, not the result."""
 
 Watch = Callable[[State, Sequence[Event]], None]
 
