@@ -58,7 +58,7 @@ class Posted(Post):
 def clerk(post: Post, name: str, *, approval: bool, turns: Callable[[str], Any]) -> runner.Agent:
     """An agent that sends the letter that it is told to."""
 
-    @runner.tool(effect="keyed", key_ttl=timedelta(hours=1), approval=approval, name=f"send_{name}")
+    @runner.tool(effect="keyed", key_ttl=timedelta(hours=1), approval=approval, name=f"send_{name}", timeout=4)
     def send(text: str, call: runner.Call) -> str:
         """Send a letter."""
         return post.send(call.key, text)
