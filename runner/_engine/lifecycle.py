@@ -8,12 +8,12 @@ reason.
 import asyncio
 import functools
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import eventlog
-from replay import Event, State
+import replay
 from runner._agent.agent import Agent, AnyAgent
 from runner._clock import Clock
 from runner._engine import opening, save_pool
@@ -103,7 +103,6 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         LogError: The log can't be written.
     """
     async with entered(agent) as resources:
-        first: list[tuple[State, Sequence[Event]]] = []
         create = functools.partial(
             opening.create,
             agent,
@@ -114,15 +113,15 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
             run=run,
             after=after,
             labels=labels,
-            watch=lambda *saved: first.append(saved),
+            watch=watch,
+            shows=False,
             clock=clock,
             grace=grace,
         )
         opened = await save_pool.beside(create)
-        opened.life.watch = watch
-        try:
-            for saved in first:  # a watcher is called in the loop's thread
-                opened.life.show(*saved)
+        try:  # a watcher is called in the loop's thread
+            first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
+            opened.life.show(opened.state, first)
         except BaseException:  # whatever ends this leaves no lock
             opened.life.end()
             raise

@@ -66,11 +66,13 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     clock: Clock | None = None,
     grace: float = GRACE,
     enqueued: bool = False,
+    shows: bool = True,
     child: ChildOf | None = None,
 ) -> Opened:
     """Make a run; it exists once its first line is durable. Takes and raises what `runner.start` does.
 
-    `enqueued`: it is left to somebody else, whose turn with it is then the first.
+    `enqueued`: it is left to somebody else, whose turn with it is then the first. `shows`: not, if the caller shows the
+    watcher the first line, in a thread of its own choice.
     """
     root = _root(store, workspace)
     text = sanitize.clean(task).text
@@ -106,7 +108,8 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     try:
         state = replay.load(log.lines)
         log.status = status.of(state)
-        _show(watch, state, opening)
+        if shows:
+            _show(watch, state, opening)
         given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
         return Opened(Life(agent, log, LogClock(clock, state.at), Drain(grace), **given), state, resumed=False)
     except BaseException:  # whatever ends this leaves no lock
