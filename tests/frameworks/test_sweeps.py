@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import runner
 from runner import testing
 from tests.frameworks.orders import ORDERS
 from tests.support import sampled
+from tests.support.figures import FIGURES
 
 pytestmark = [pytest.mark.fault("a death at any point of a framework's agent")]
 KINDS = pytest.mark.parametrize("kind", [kind for kind in ORDERS if kind != "plain"])
@@ -54,8 +56,13 @@ def test_a_death_at_a_few_points_does_nothing_twice(kind: str) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("mode", testing.MODES)
 @KINDS
-def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(kind: str) -> None:
+def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(
+    kind: str, mode: testing.Mode, record_property: Callable[[str, object], None]
+) -> None:
     """The same in every mode, each with a second death; `SWEEP_EVERY=1` tries all points."""
-    report = swept(kind, every=sampled(29), pairs=1)
+    report = swept(kind, modes=[mode], every=sampled(29, mode), pairs=1)
+    record_property(FIGURES, f"{report.rows[0].scenarios:,} scenarios")
+    assert report.rows[0].scenarios > 0
     assert not report.failures, report

@@ -48,7 +48,7 @@ def test_the_same_holds_in_every_mode_with_second_deaths(
     kinds: Sequence[str], mode: testing.Mode, record_property: Callable[[str, object], None]
 ) -> None:
     """Power cuts, services that fail, a person who is wrong, parks and stops; what was saved is never in doubt."""
-    report = swept(kinds, modes=[mode], pairs=1, every=sampled(13))
+    report = swept(kinds, modes=[mode], pairs=1, every=sampled(13, mode))
     record_property(FIGURES, f"{report.rows[0].scenarios:,} scenarios")
     assert not report.failures, str(report)
     (row,) = report.rows
