@@ -38,6 +38,10 @@ ALIKE = {
         "request.parameters == agent.parameters and request.output is None",
         True,
     ): "the digest made anew is the one that was kept",
+    (
+        "state.summary is None and drop == start >= less.blank and (messages[:1] == (UserMessage(state.task),))",
+        True,
+    ): "a conversation of which nothing is left out is the same, made part by part or at once",
     ("rebuilt_upto", False): "a conversation of which nothing is rebuilt is the same conversation",
     ("call.intent is not None", False): "nothing happened under the intent None",
     ("tool is not None", True): "read with its tool or without: the texts here are the same values, or no JSON at all",
