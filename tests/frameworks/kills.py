@@ -49,9 +49,11 @@ class Files:
             return (self.folder / what).read_text().splitlines()
         return []
 
-    def asked(self, turn: int) -> None:
-        """Note a request to the model."""
+    def asked(self, turn: int) -> int:
+        """Note a request to the model; how many there were for this turn before."""
+        before = self.noted("ask").count(str(turn))
         self.note("ask", str(turn))
+        return before
 
     async def did(self, tool: str, call: runner.Call) -> str:
         """Act after a moment, and take another to say so; the bank charges once for each key."""

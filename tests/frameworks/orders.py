@@ -26,8 +26,8 @@ ANSWER = "all done"
 class Outside(Protocol):
     """The services that an order uses."""
 
-    def asked(self, turn: int) -> None:
-        """Note that the model was asked for a reply."""
+    def asked(self, turn: int) -> int:
+        """Note that the model was asked for a reply; how often it was asked for that one before."""
 
     async def did(self, tool: str, call: runner.Call) -> str:
         """Do what a tool does."""
@@ -88,10 +88,12 @@ def pydantic_ai(outside: Outside) -> Any:
 
     def model(said: list[Any], _: object) -> messages.ModelResponse:
         turn = sum(isinstance(message, messages.ModelResponse) for message in said)
-        outside.asked(turn)
+        again = outside.asked(turn)
         if turn == len(TURNS):
             return messages.ModelResponse(parts=[messages.TextPart(ANSWER)])
-        calls = [messages.ToolCallPart(name, wanted, f"{turn}-{n}") for n, (name, wanted) in enumerate(TURNS[turn])]
+        calls = [
+            messages.ToolCallPart(name, wanted, f"{turn}-{n}-{again}") for n, (name, wanted) in enumerate(TURNS[turn])
+        ]
         return messages.ModelResponse(parts=calls)
 
     agent = Agent(FunctionModel(model), name="order", capabilities=[Refold(tools=terms(outside))])
@@ -125,9 +127,9 @@ def langchain(outside: Outside) -> Any:
 
         def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
             turn = sum(isinstance(message, AIMessage) for message in messages)
-            outside.asked(turn)
+            again = outside.asked(turn)
             wanted = TURNS[turn] if turn < len(TURNS) else ()
-            calls = [ToolCall(name=name, args=args, id=f"{turn}-{n}") for n, (name, args) in enumerate(wanted)]
+            calls = [ToolCall(name=name, args=args, id=f"{turn}-{n}-{again}") for n, (name, args) in enumerate(wanted)]
             said = AIMessage("" if calls else ANSWER, tool_calls=calls)
             return ChatResult(generations=[ChatGeneration(message=said)])
 

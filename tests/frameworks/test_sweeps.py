@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,16 @@ class Services:
 
     def __init__(self, _folder: Path) -> None:
         self.keys: dict[str, list[str]] = {"charge": [], "mail": [], "wire": []}
+        self.replies = Counter[int]()
 
     def counts(self) -> dict[str, int]:
         """The effects."""
         return {name: len(keys) for name, keys in self.keys.items()}
 
-    def asked(self, turn: int) -> None:
-        """Nothing: the sweep itself notes what the model is asked."""
+    def asked(self, turn: int) -> int:
+        """How often a reply was asked for before: another one has calls with other ids."""
+        self.replies[turn] += 1
+        return self.replies[turn] - 1
 
     async def did(self, tool: str, call: runner.Call) -> str:
         """Act; the bank charges once for each key."""
@@ -43,9 +47,11 @@ class Services:
 
 
 def swept(kind: str, **how: Any) -> testing.SweepReport:
-    """The report of a sweep."""
+    """The report of a sweep; a model that is asked for a reply again words it differently by itself."""
     order = ORDERS[kind]
-    return testing.sweep(environment=Services, agent=order, task="Order.", effects=Services.counts, **how)
+    return testing.sweep(
+        environment=Services, agent=order, task="Order.", effects=Services.counts, reword=lambda reply: reply, **how
+    )
 
 
 @KINDS

@@ -25,7 +25,6 @@ WALKS = (-1, -3, 10)
 
 ALIKE = {
     ("policy is not None", True): "the policies here ask for summaries, and leave nothing out",
-    ("drop + n < less.blank", False): "the policies here ask for summaries, and leave nothing out",
     ("replies.ends(agent, state)", True): "no run here has a deadline",
     ("replies.ends(agent, state)", False): "no run here has a deadline",
     ("passed is not None and (not edited)", False): "a run that is no fork has an empty fork guard",
