@@ -108,7 +108,7 @@ conformance: $(CONFORMANCE)/.ready
 
 # What does a save cost? The tables' scripts, each with one question; `make bench` takes two minutes and keeps its figures
 # apart, `make bench-full` makes the page and its plots. BENCH_DIR=DIR measures another disk.
-BENCHES := begin append limit resume look conversation turns around frameworks many stream ui
+BENCHES := begin append limit resume look conversation turns around frameworks many stream pieces ui
 
 bench: $(READY)
 	$(RUN) pip install --quiet --group bench
