@@ -7,7 +7,6 @@ the machine was suspended.
 
 import asyncio
 import contextlib
-import functools
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ CLOCK_BACK = timedelta(seconds=60)
 class Clock:
     """The clocks of the machine, or the time of day of another (`eventlog.Store.now`). A test passes its own."""
 
-    _now: Callable[[], datetime] = functools.partial(datetime.now, UTC)  # also where a subclass has its own __init__
+    _now: Callable[[], datetime] | None = None  # of the class: a subclass may have an __init__ of its own
 
     def __init__(self, now: Callable[[], datetime] | None = None) -> None:
         if now is not None:
@@ -26,7 +25,7 @@ class Clock:
 
     def wall(self) -> datetime:
         """The time of day (UTC)."""
-        return self._now()
+        return datetime.now(UTC) if self._now is None else self._now()
 
     def monotonic(self) -> float:
         """Seconds that never go backwards."""
