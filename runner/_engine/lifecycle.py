@@ -119,13 +119,18 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
             grace=grace,
         )
         opened = await save_pool.beside(create)
-        try:  # a watcher is called in the loop's thread
-            first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
-            opened.life.show(opened.state, first)
-        except BaseException:  # whatever ends this leaves no lock
-            opened.life.end()
-            raise
+        _show_beginning(opened)
         return await run_session(opened, on_question, resources)
+
+
+def _show_beginning(opened: opening.Opened) -> None:
+    """Show the watcher the line that began the run, in the loop's thread; whatever ends this leaves no lock."""
+    try:
+        first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
+        opened.life.show(opened.state, first)
+    except BaseException:
+        opened.life.end()
+        raise
 
 
 async def resume(
