@@ -110,7 +110,7 @@ class Directory(Store):
         """Read a small file of each run, and its head."""
         said, self._said = self._said, {} if among is None else self._said
         for name in self.names() if among is None else among:
-            found = _status.believed(self.disk, self.path / name, name, said.get(name))
+            found = _status.believed(self.disk, self.path, name, said.get(name))
             if found is not None:
                 self._said[name] = found
             yield name, found.words if found is not None else None, False

@@ -29,8 +29,9 @@ _FORMAT: Final = 1
 
 
 class Said(NamedTuple):
-    """What a status says in `words`, as JSON, and the head that says that it may be believed."""
+    """What a status says in `words`, as JSON, and the `head`, in the file `at`, that says that it may be believed."""
 
+    at: Path
     head: bytes
     words: bytes
 
@@ -45,15 +46,17 @@ def write(disk: Disk, directory: Path, run: str, seq: int, total: str, words: ms
         pass_on(error)
 
 
-def believed(disk: Disk, directory: Path, run: str, before: Said | None = None) -> Said | None:
-    """Give what a run's status says, or None when it is missing or may not be believed.
+def believed(disk: Disk, place: Path, run: str, before: Said | None = None) -> Said | None:
+    """Give what the status of a run in a place says, or None when it is missing or may not be believed.
 
     While the head has the bytes that it had `before`, closed, nobody has opened the run, and nothing else is read.
     """
     try:
-        data = _small(disk, directory / HEAD, _head.SIZE)
+        at = before.at if before is not None else place / run / HEAD  # ten thousand paths take longer than their files
+        data = _small(disk, at, _head.SIZE)
         if before is not None and data == before.head:
             return before
+        directory = at.parent
         head = _head.decode(data)
         if head is None or not head.closed:
             return None
@@ -64,7 +67,7 @@ def believed(disk: Disk, directory: Path, run: str, before: Said | None = None) 
             try:
                 disk.stat(directory / segment_name(head.segment + 1))
             except FileNotFoundError:
-                return Said(data, status.state)
+                return Said(at, data, status.state)
     except OSError:
         pass
     return None

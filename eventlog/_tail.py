@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Tail:
-    """A place in a run, which moves on with each `more`."""
+    """A place in a run, which moves on with each `more`; then `torn` says whether an unfinished save follows."""
 
     def __init__(self, written: Written, reading: Reading) -> None:
         """Begin at the end of a reading that found no damage; `written` is as a store has it."""
@@ -32,6 +32,7 @@ class Tail:
         self._chain = Chain(reading.run, last.seq, last.sum, life)
         self._segment, self._offset = reading.segments[-1].number, max(reading.segments[-1].end, 1)
         self._written = written
+        self.torn = False
 
     def more(self) -> list[Line] | None:
         """Give the lines that were written since, or None when the run must be read anew."""
@@ -60,5 +61,5 @@ class Tail:
             offset += len(part) + 1
         if offset == 0:
             raise Bad("it begins without a header")
-        self._segment, self._offset = segment, offset
+        self._segment, self._offset, self.torn = segment, offset, bool(rest)
         return not (nul or rest)

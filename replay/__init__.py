@@ -9,7 +9,7 @@ Pure: no clock, no disk, no tool, no randomness; time is an input that the log h
 """
 
 from replay import events, messages, state, stories, values
-from replay._audit import audit
+from replay._audit import Teller, audit
 from replay._codec import decode, encode, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
@@ -44,6 +44,7 @@ __all__ = [
     "ReplayError",
     "Retraced",
     "State",
+    "Teller",
     "Undecodable",
     "audit",
     "decode",

@@ -60,7 +60,11 @@ _AS_IN_THE_STATE = (
 
 
 class Teller:
-    """Reads a history once, line by line, and collects what belongs together."""
+    """Reads a history once, line by line, and collects what belongs together.
+
+    `line` adds the next line, and raises what `audit` raises; `done` gives the story so far, as `audit` does, and then
+    lines may follow. Stories share their parts: one that was given before moves on with the next.
+    """
 
     def __init__(self) -> None:
         self.state: State = NEW
@@ -96,8 +100,8 @@ class Teller:
         state = self.state
         if self.lives:
             self._ended_life(self.lives[-1], state)
-        for call in state.calls:
-            self.calls[call.call.id].in_doubt = call.in_doubt
+        for story in self.calls.values():
+            story.in_doubt = story.id in state.in_doubt
         told = Audit(
             **{name: getattr(state, name) for name in _AS_IN_THE_STATE},
             began=self.began,
@@ -148,10 +152,8 @@ class Teller:
     def _ended_life(self, life: stories.LifeStory, state: State) -> None:
         """How a life ended, from the state after it."""
         life.stopped = state.stopped
-        if state.stopped is not None:
-            life.end = "stopped"
-        elif state.phase in ("done", "paused"):
-            life.end = "done" if state.phase == "done" else "paused"
+        ends: dict[str, Literal["done", "paused"]] = {"done": "done", "paused": "paused"}
+        life.end = "stopped" if state.stopped is not None else ends.get(state.phase, "unsaid")
 
     @_tells(e.RunResumed, e.RunForked)
     def _resumed(self, event: e.RunResumed | e.RunForked, before: State) -> None:

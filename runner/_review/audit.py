@@ -13,11 +13,11 @@ storage    the file system may lose acknowledged lines in a power cut
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import eventlog
 import replay
-from replay import Audit, Finding
+from replay import Audit, Finding, State
 
 _SEQ = re.compile(rb'\{"seq":([0-9]{1,18}),')
 
@@ -29,41 +29,75 @@ class Audited:
     Attributes:
         run: Its id.
         story: What it did. Its findings are those of the disk too; its `seq` is the last good line (-1: none).
+        state: Its state after that line.
         lines: The lines of the story, headers included.
         storage: What the log was created on.
         problem: Why the story ends there: `eventlog.LogDamaged`, or the `replay.ReplayError` that names the line.
+        seen: What reads on from here.
     """
 
     run: str
     story: Audit
+    state: State
     lines: Sequence[eventlog.Line]
     storage: eventlog.Storage | None
     problem: eventlog.LogDamaged | replay.ReplayError | None
+    seen: object = field(default=None, repr=False, compare=False)
 
 
-def audit(run: str, runs: eventlog.Runs) -> Audited:
+def audit(run: str, runs: eventlog.Runs, *, before: Audited | None = None) -> Audited:
     """Tells what a run did, running or not, damaged or not, and what deserves a second look.
 
     Args:
         run: The run.
         runs: Where the runs are: a path, a URL, or a store.
+        before: An earlier audit of it by the same store, which is used up: only what was written since is read, and
+            damage to what was read then is not seen.
 
     Raises:
         eventlog.LogError: There is no such run, or it can't be read at all; damage is in the answer.
     """
     store = eventlog.store(runs)
-    reading = store.scan(run)
-    lines = reading.lines
-    problem: eventlog.LogDamaged | replay.ReplayError | None = reading.damage
-    try:
-        story = replay.audit(lines)
-    except replay.ReplayError as error:
-        seq = getattr(error, "seq", None) or 0
-        lines = lines[:seq]
-        story, problem = replay.audit(lines), error
-    found = [*_damage(problem, story.seq), *_header(lines), *_torn(reading, story, store), *_inbox(run, story, store)]
-    story.findings = sorted((*story.findings, *found), key=lambda finding: finding.seqs)
-    return Audited(run, story, lines, reading.storage, problem)
+    seen = before.seen if before is not None else None
+    if not isinstance(seen, _Seen) or not seen.more():
+        seen = _Seen(store, run)
+    story = seen.teller.done()
+    found = [*_damage(seen.problem, story.seq), *_header(seen.lines), *_torn(seen, story, store)]
+    story.findings = sorted((*story.findings, *found, *_inbox(run, story, store)), key=lambda finding: finding.seqs)
+    return Audited(run, story, seen.teller.state, seen.lines, seen.reading.storage, seen.problem, seen)
+
+
+class _Seen:
+    """A run that was read to some line, and what its story is up to there."""
+
+    def __init__(self, store: eventlog.Store, run: str) -> None:
+        self.reading = store.scan(run)
+        self.problem: eventlog.LogDamaged | replay.ReplayError | None = self.reading.damage
+        self.teller, self.lines = replay.Teller(), list[eventlog.Line]()
+        self.torn = self.reading.torn
+        try:
+            self._take(self.reading.lines)
+        except replay.ReplayError as error:
+            self.problem, good = error, self.lines
+            self.teller, self.lines = replay.Teller(), []
+            self._take(good)
+        self._tail = store.tail(self.reading) if self.problem is None else None
+
+    def _take(self, lines: Sequence[eventlog.Line]) -> None:
+        for line in lines:
+            self.teller.line(line)
+            self.lines.append(line)
+
+    def more(self) -> bool:
+        """Read on; False when the run must be read anew."""
+        if self._tail is None or (found := self._tail.more()) is None or self._tail.torn:
+            return False
+        self.torn = None if found else self.torn
+        try:
+            self._take(found)
+        except replay.ReplayError:
+            return False
+        return True
 
 
 def _damage(problem: Exception | None, seq: int) -> Iterator[Finding]:
@@ -102,9 +136,9 @@ def _inbox(run: str, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
             yield Finding(kind="inbox", seqs=(max(story.seq, 0),), says=f"{name} {says}")
 
 
-def _torn(reading: eventlog.Reading, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
+def _torn(seen: _Seen, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
     """Every save that never finished: the copies made before they were cut off, and what stands there now."""
-    for copy in store.torn(reading.run):
+    for copy in store.torn(seen.reading.run):
         changed = "" if copy.intact else "; the copy has changed since"
         seq = _seq(copy.data, story)
         where = "" if seq is not None else ", before one of these lines"
@@ -113,9 +147,9 @@ def _torn(reading: eventlog.Reading, story: Audit, store: eventlog.Store) -> Ite
             f"as {copy.file}; nothing acknowledged is missing{changed}"
         )
         yield Finding(kind="torn", seqs=_lives(story) if seq is None else (seq,), says=says)
-    if reading.torn is not None:
+    if seen.torn is not None:
         says = (
-            f"after it stand {reading.torn.size} bytes of a save that is being written or never finished; the next "
+            f"after it stand {seen.torn.size} bytes of a save that is being written or never finished; the next "
             "resume keeps a copy and cuts them off"
         )
         yield Finding(kind="torn", seqs=(max(story.seq, 0),), says=says)

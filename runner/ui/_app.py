@@ -85,6 +85,7 @@ class _Console:
     def __init__(self, store: eventlog.Store, allow: Allow, agents: dict[str, AnyAgent]) -> None:
         self._store, self._allow, self._agents = store, allow, agents
         self._listing = _listing.Listing(store)
+        self._pages, self._followers = _live.Pages(store), _live.Followers(store)
         self._resumed: set[asyncio.Task[Any]] = set()
 
     def _may(self, request: Request, action: str, run: str) -> bool:
@@ -116,31 +117,33 @@ class _Console:
         """One run: its report, and above it what happens now and what may be said to it."""
         run = self._checked(request, "read")
         may = {name for name in (*_actions.FORMS, "resume", "download") if self._may(request, name, run)}
-        return Response(await asyncio.to_thread(self._page, request, run, may), media_type="text/html")
+        near = request.query_params.get("near", "")
+        facts = _facts(request)
+        key = facts["base"], facts["csrf"], frozenset(may), near
+        make = functools.partial(self._page, run, may, near, facts)
+        again = "refold-again" in request.headers
+        page = await asyncio.to_thread(functools.partial(self._pages.made, run, key, make, again=again))
+        return Response(page, media_type="text/html")
 
-    def _page(self, request: Request, run: str, may: set[str]) -> str:
-        audited = runner.review.audit(run, self._store)
-        state = replay.NEW
-        for line in audited.lines:
-            for raw in line.events:
-                state = replay.step(state, replay.decode(raw, seq=line.seq), line.at, seq=line.seq)
-        state = msgspec.structs.replace(state, seq=audited.story.seq)
-        forks = [fork for fork, parent in self._store.parents().items() if parent == run]
-        facts: dict[str, Any] = {"state": state, "holder": self._store.holder(run), "forks": forks}
-        facts |= {
+    def _page(self, run: str, may: set[str], near: str, facts: dict[str, Any], audited: runner.review.Audited) -> str:
+        state = audited.state
+        more = {
+            "state": msgspec.structs.replace(state, seq=audited.story.seq),
+            "holder": self._store.holder(run),
+            "forks": self._listing.forks(run),
             "rung": _listing.rung,
             "may": may,
             "answers": {run} if "answer" in may else set(),
             "here": state.agent in self._agents,
         }
         template = _templates().get_template("run.html")
-        return _page.render(audited, runner.review.SECRET_PATTERNS, template, **_facts(request), **facts)
+        return _page.render(audited, runner.review.SECRET_PATTERNS, template, near, **facts, **more)
 
     async def events(self, request: Request) -> Response:
         """What happens in a run from a line on."""
         run = self._checked(request, "read")
         after = request.headers.get("last-event-id") or request.query_params.get("after", "-1")
-        return StreamingResponse(_live.events(run, self._store, int(after)), media_type="text/event-stream")
+        return StreamingResponse(self._followers.events(run, int(after)), media_type="text/event-stream")
 
     async def state(self, request: Request) -> Response:
         """The state after a line."""

@@ -21,6 +21,9 @@ PAGE = 50
 FRESH = 1.0
 """Seconds for which a list serves whoever asks: a hundred open pages read the statuses once."""
 
+FORKS = 10.0
+"""Seconds for which it is known which run comes from which."""
+
 
 class Page(NamedTuple):
     """A page of the list: its runs, its number from 1, and how many pages and runs were found."""
@@ -38,7 +41,8 @@ class Listing:
         self._store = store
         self._lock = asyncio.Lock()
         self._found: list[runner.RunInfo] = []
-        self._at = float("-inf")
+        self._parents: dict[str, str] = {}
+        self._at = self._again = float("-inf")
 
     async def all(self) -> list[runner.RunInfo]:
         """Every run, newest first."""
@@ -50,7 +54,15 @@ class Listing:
 
     def stale(self) -> None:
         """Have the list read again: something was just said to a run."""
-        self._at = float("-inf")
+        self._at = self._again = float("-inf")
+
+    def forks(self, run: str) -> list[str]:
+        """The forks of a run. Who comes from whom is read from all runs, so seldom."""
+        began = time.monotonic()
+        if began > self._again:
+            self._parents = self._store.parents()
+            self._again = time.monotonic() + max(FORKS, 50 * (time.monotonic() - began))
+        return [fork for fork, parent in self._parents.items() if parent == run]
 
 
 def page(found: Sequence[runner.RunInfo], asked: Mapping[str, str]) -> Page:

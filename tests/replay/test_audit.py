@@ -40,6 +40,16 @@ def test_the_story_tells_what_the_state_and_the_events_say(walk: RandomWalk) -> 
     assert {call.id for call in told.calls if call.how is None and call.attempts} >= set(state.in_doubt)
 
 
+@settings(max_examples=10)
+@given(walks(deploys=True))
+def test_a_story_that_goes_on_is_at_each_line_the_one_that_is_told_from_the_start(walk: RandomWalk) -> None:
+    """Whoever follows a run tells each line once."""
+    teller = replay.Teller()
+    for number, line in enumerate(walk.story.lines, 1):
+        teller.line(line)
+        assert teller.done() == replay.audit(walk.story.lines[:number])
+
+
 @settings(max_examples=25)
 @given(walks())
 def test_every_finding_names_lines_of_the_history(walk: RandomWalk) -> None:

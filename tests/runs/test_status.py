@@ -25,14 +25,24 @@ LABELS = {"tenant": "acme", "job/kind": "über"}
 
 
 class Counting(Quick):
-    """Counts the segments that are opened."""
+    """Counts the segments and statuses that are opened, and the segments that are read from their first byte on."""
 
-    segments = 0
+    def __init__(self) -> None:
+        self.segments = self.statuses = self.whole = 0
+        self._fds: set[int] = set()
 
     def open(self, path: Path, **options: Any) -> int:
         """Count, and open."""
+        fd = super().open(path, **options)
         self.segments += path.name.startswith("seg-")
-        return super().open(path, **options)
+        self.statuses += path.name == "status"
+        (self._fds.add if path.name.startswith("seg-") else self._fds.discard)(fd)
+        return fd
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        """Count, and read."""
+        self.whole += fd in self._fds and offset == 0
+        return super().pread(fd, size, offset)
 
 
 @pytest.fixture
@@ -74,19 +84,24 @@ def test_a_status_says_who_must_look_and_when(resting: Path) -> None:
 
 
 def test_a_list_that_goes_on_from_an_earlier_one_reads_only_what_was_written_since(
-    resting: Path, monkeypatch: pytest.MonkeyPatch
+    resting: Path,
 ) -> None:
     """And is the list that anybody else would make, whatever was done between the two."""
-    store = eventlog.Directory(resting, disk=Quick())
+    disk = Counting()
+    store = eventlog.Directory(resting, disk=disk)
     listed = runner.list_runs(store)
     with contextlib.ExitStack() as held:
         logs = {
             run: held.enter_context(eventlog.store(resting).open(run)) for run in ("asking-run", "answered", "long")
         }
         asking = logs["asking-run"]
+
+        def grows() -> object:
+            return asking.append(asking.at, [b'{"type":"message_received","id":"m","text":"x","who":"o"}'])
+
         for change in (
             lambda: None,
-            lambda: asking.append(asking.at, [b'{"type":"message_received","id":"m","text":"x","who":"o"}']),
+            grows,
             logs["answered"].close,
             logs["long"].abandon,
             lambda: runner.stop("answered", "olga", runs=resting),
@@ -94,11 +109,14 @@ def test_a_list_that_goes_on_from_an_earlier_one_reads_only_what_was_written_sin
             lambda: shutil.rmtree(resting / "forked"),
         ):
             change()
+            disk.whole = 0
             listed = runner.list_runs(store, before=listed)
             assert listed == runner.list_runs(resting)
-            with monkeypatch.context() as reading:
-                reading.setattr(store, "read", None)
-                assert runner.list_runs(store, before=listed) == listed
+            assert disk.whole == 0 or change is not grows
+            disk.segments = disk.statuses = disk.whole = 0
+            assert runner.list_runs(store, before=listed) == listed
+            assert (disk.statuses, disk.whole) == (0, 0), change
+            assert disk.segments <= len(logs)
 
 
 @pytest.mark.fault("a status that is wrong")

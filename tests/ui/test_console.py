@@ -18,6 +18,7 @@ import runner
 import runner.testing
 from replay.events import MessageReceived, QuestionAnswered
 from runner import ui
+from tests.runs.test_status import Counting
 from tests.support import stage
 from tests.ui import scenes
 from tests.ui.scenes import HOST, SECRET, Person
@@ -233,6 +234,64 @@ def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path
     texts = [json.loads(data)["text"] for kind, data in told if kind == "text"]
     assert texts[-1] == "The key is [secret] and more to say"
     assert not any(SECRET[:20] in text for text in texts)
+
+
+def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
+    """Each hears the newest from its own line on, and the log is read once for all."""
+    asking(runs)
+    last, disk = runner.read_state("r", runs).seq, Counting()
+    console = ui.app(eventlog.Directory(runs, disk=disk), identify=lambda _request: "ann")
+
+    async def listen(after: int, told: list[str], begun: asyncio.Event) -> None:
+        async def receive() -> Any:
+            return await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            if said := message.get("body", b"").decode():
+                told.append(said)
+                begun.set()
+
+        scope = {"type": "http", "method": "GET", "path": "/runs/r/events", "headers": [(b"host", b"127.0.0.1")]}
+        await console({**scope, "query_string": f"after={after}".encode()}, receive, send)
+
+    async def main() -> list[list[str]]:
+        pages: list[list[str]] = [[], [], []]
+        async with asyncio.TaskGroup() as tasks:
+            for number, told in enumerate(pages, 1):
+                tasks.create_task(listen(last - number, told, begun := asyncio.Event()))
+                await begun.wait()
+            await asyncio.to_thread(runner.approve, "r", "1.0-approve", "ann", runs=runs)
+            await runner.resume("r", scenes.paying(), runs=runs)
+        return pages
+
+    for told in asyncio.run(main()):
+        assert f"id: {last}\n" in told[0]
+        assert (told[-2].splitlines()[1], told[-1].splitlines()[0]) == ("event: saved", "event: over")
+    assert disk.whole <= 4  # once for the state, once for the lines, and then each new segment
+
+
+def test_a_long_run_is_shown_in_parts_and_its_report_whole(runs: Path) -> None:
+    """The last lines, and those around what an address names."""
+    calls = [runner.testing.tool_calls(("look", {})) for _ in range(120)]
+
+    @runner.tool(effect="reads")
+    def look() -> str:
+        return "seen"
+
+    agent = stage.agent([*calls, "over"], look, name="long", limits=runner.Limits(turns=200))
+    stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="l"))
+    ann, last = Person(runs), runner.read_state("l", runs).seq
+    assert last > 220
+
+    def shown(query: str) -> list[int]:
+        return [int(number) for number in re.findall(r'id="line-(\d+)"', ann.see(f"/runs/l{query}"))]
+
+    assert shown("") == [*range(last - 199, last + 1)]
+    assert shown("?near=line-7") == shown("?near=call-1.0") == [*range(200)]
+    assert shown("?near=nothing") == shown("")
+    assert 'href="?near=line-' in ann.see("/runs/l")
+    assert ann.see("/runs/l/report").count('id="line-') == last + 1
+    assert "?near=" not in ann.see("/runs/l/report")
 
 
 def test_what_does_not_exist_or_makes_no_sense_is_said_on_a_page(runs: Path) -> None:

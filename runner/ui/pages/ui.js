@@ -4,11 +4,14 @@
   const typing = (part) => [...part.querySelectorAll("input, textarea, select")].some(
     (field) => field === document.activeElement || (field.type !== "hidden" && field.defaultValue !== undefined && field.value !== field.defaultValue));
 
+  let due = false, running = false, told = 0;
+
   // The page is made by the server; only what changed on it is put in place, and what is open stays open.
   const refresh = async (ids) => {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const answer = await fetch(location.href, { headers: { Accept: "text/html", "Refold-Again": "1" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    due ||= live && Number(fresh.getElementById("live").dataset.line) < told; // made a moment before that line
     for (const id of ids) {
       const part = document.getElementById(id), now = fresh.getElementById(id);
       if (!part || !now || typing(part)) continue;
@@ -28,7 +31,6 @@
     }
   };
 
-  let due = false, running = false;
   const soon = async (ids) => {
     due = true;
     if (running) return;
@@ -43,10 +45,20 @@
     running = false;
   };
 
-  if (live) {
+  // A long log is shown in parts: what an address names is looked up where this part does not have it.
+  const find = () => {
+    const id = location.hash.slice(1), asked = new URLSearchParams({ near: decodeURIComponent(id) });
+    if (live && id && !document.getElementById(asked.get("near")) && location.search.slice(1) !== String(asked))
+      location.replace(`?${asked}#${id}`);
+  };
+  addEventListener("hashchange", find);
+  find();
+
+  if (live?.dataset.events) {
     const source = new EventSource(`${live.dataset.events}?after=${live.dataset.line}`);
     source.addEventListener("saved", (event) => {
-      document.getElementById("line").textContent = JSON.parse(event.data).line;
+      told = JSON.parse(event.data).line;
+      document.getElementById("line").textContent = told;
       soon(["live", "report"]);
     });
     source.addEventListener("text", (event) => {
@@ -56,11 +68,11 @@
       text.scrollTop = text.scrollHeight;
     });
     source.addEventListener("progress", (event) => {
-      const told = JSON.parse(event.data), list = document.getElementById("progress"), id = `progress-${told.call}`;
+      const said = JSON.parse(event.data), list = document.getElementById("progress"), id = `progress-${said.call}`;
       let row = document.getElementById(id);
       if (!row) { row = document.createElement("li"); row.id = id; list.append(row); }
       list.hidden = false;
-      row.textContent = `${told.call} ${told.tool}: ${told.fraction === null ? "" : `${Math.round(told.fraction * 100)} % `}${told.text}`;
+      row.textContent = `${said.call} ${said.tool}: ${said.fraction === null ? "" : `${Math.round(said.fraction * 100)} % `}${said.text}`;
     });
     source.addEventListener("over", () => { source.close(); soon(["live", "report"]); });
   } else for (const id of ["list", "inbox"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import runner
 from replay import Finding
 from replay.events import UnknownEvent
 from tests.review.audit import stories
+from tests.runs.test_status import Counting
 from tests.support.disks import Quick
 from tests.support.story import BEGIN
 
@@ -175,3 +177,31 @@ def test_a_log_without_one_good_line_is_told_as_that(runs: Path) -> None:
     (found,) = audited.story.findings
     assert (found.kind, audited.story.seq, audited.storage) == ("damaged", -1, None)
     assert found.says.startswith("no line of it is good; ")
+
+
+def test_an_audit_that_goes_on_from_an_earlier_one_reads_only_what_was_written_since(runs: Path) -> None:
+    """And is the audit that anybody else would make, whatever was done between the two."""
+    run, disk = shelved(runs), Counting()
+    store = eventlog.Directory(runs, disk=disk)
+    audited = runner.review.audit(run, store)
+    log = eventlog.Directory(runs, disk=Quick()).open(run)
+
+    def grow() -> None:
+        noted = UnknownEvent("noted", b'{"type":"noted","ignorable":true}', ignorable=True)
+        log.append(log.at, [replay.encode(noted)])
+
+    def damage() -> None:
+        data = segment(runs).read_bytes()
+        segment(runs).write_bytes(data.replace(b'"ok"', b'"no"'))
+
+    changes: list[Callable[[], object]] = [lambda: None, grow, grow, log.abandon, lambda: tear(runs, STUB)]
+    for change in (*changes, lambda: reopened(runs), damage):
+        change()
+        disk.whole = 0
+        audited = runner.review.audit(run, store, before=audited)
+        assert disk.whole == 0 or change is not grow
+        if change is damage:  # it lies before what was read on, so only who reads from the start finds it
+            audited = runner.review.audit(run, store)
+        fresh = runner.review.audit(run, runs)
+        assert (audited.story, audited.state, audited.lines) == (fresh.story, fresh.state, fresh.lines)
+        assert str(audited.problem) == str(fresh.problem)

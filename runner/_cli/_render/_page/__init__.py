@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 import runner
-from replay import Finding
+from replay import Audit, Finding
 from replay.stories import CallStory, QuestionStory, WaitStory
 from runner._cli._render import audit_text, event_text
 from runner._cli._render._page import _rows
@@ -30,17 +30,24 @@ def render(
     audited: runner.review.Audited,
     patterns: Sequence[runner.review.SecretPattern],
     template: jinja2.Template | None = None,
+    near: str | None = None,
     **more: object,
 ) -> str:
-    """The page. `patterns` are those whose matches are masked; `template` extends the page, with `more`."""
-    story = audited.story
-    written = list(_rows.written(audited.lines))
-    axis = Axis(line.at for line in audited.lines)
+    """The page. `patterns` are those whose matches are masked; `template` extends the page, with `more`.
+
+    With `near`, the id of an element or "", it shows the lines around that, or the last ones, and not a long log whole.
+    """
+    story, rows = audited.story, list(_rows.rows(audited.story))
+    part = range(len(audited.lines)) if near is None else _rows.part(rows, near, len(audited.lines))
+    rows = [row for row in rows if row.seq in part]
+    written = list(_rows.written(audited.lines[part.start : part.stop]))
+    axis = Axis(each.line.at for each in written)
     return (template or environment().get_template("page.html")).render(
         **looks(),
         audited=audited,
         story=story,
-        rows=list(_rows.rows(story)),
+        rows=rows,
+        part=part,
         written=written,
         findings=sorted(story.findings, key=_first),
         weight=_rows.weight,
@@ -48,7 +55,7 @@ def render(
         axis=axis,
         bars=lambda call, waits: list(_bars(axis, call, waits)),
         waiting=[(call, question) for call in story.calls for question in call.questions if _waits(audited, question)],
-        texts=Texts(patterns, _sharing(audited, written), sum(len(line.events) for line in written)),
+        texts=Texts(patterns, _sharing(story, rows, written), sum(len(line.events) for line in written)),
         told=audit_text,
         words=event_text,
         spans=audit_text.spans(story),
@@ -76,16 +83,16 @@ def environment(*places: Path) -> jinja2.Environment:
     )
 
 
-def _sharing(audited: runner.review.Audited, written: Sequence[_rows.Written]) -> Iterator[str]:
+def _sharing(story: Audit, rows: Sequence[_rows.Row], written: Sequence[_rows.Written]) -> Iterator[str]:
     """Every text that may be long."""
-    story = audited.story
     yield story.answer or ""
-    for ask in story.asks:
-        yield from (ask.text, ask.error)
-    for call in story.calls:
-        yield from (call.arguments, call.text)
-        yield from (attempt.traceback or attempt.error for attempt in call.attempts)
-        yield from (question.arguments for question in call.questions)
+    for row in rows:
+        if row.ask is not None:
+            yield from (row.ask.text, row.ask.error)
+        if row.call is not None:
+            yield from (row.call.arguments, row.call.text)
+            yield from (attempt.traceback or attempt.error for attempt in row.call.attempts)
+            yield from (question.arguments for question in row.call.questions)
     for line in written:
         yield from line.events
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,6 +21,9 @@ LIGHT = frozenset({"approved", "intent-refused", "rerun", "settled-by-service", 
 IMPLIED = frozenset({"approved", "intent-refused", "lost-ask", "refused", "settled-by-person", "settled-by-service"})
 """Findings that a row shows anyway, by what came of it."""
 
+PART = 200
+"""Lines of the log on a page that does not show all of them."""
+
 Weight = Literal["heavy", "middle", "light"]
 
 
@@ -34,6 +38,7 @@ class Row:
 
     kind: Literal["life", "ask", "call"]
     id: str
+    seq: int
     turn: int = 0
     life: LifeStory | None = None
     before: LifeStory | None = None
@@ -52,8 +57,8 @@ class Row:
 def rows(story: Audit) -> Iterator[Row]:
     """The story in its order, each life's heading before the first row that it wrote."""
     ahead = list(enumerate(story.lives))
-    for seq, row in _within(story):
-        while ahead and ahead[0][1].seq <= seq:
+    for row in _within(story):
+        while ahead and ahead[0][1].seq <= row.seq:
             yield _life(story, *ahead.pop(0))
         yield row
     for index, life in ahead:
@@ -62,10 +67,10 @@ def rows(story: Audit) -> Iterator[Row]:
 
 def _life(story: Audit, index: int, life: LifeStory) -> Row:
     before = story.lives[index - 1] if index else None
-    return Row("life", f"life-{life.life}", life=life, before=before, last=index == len(story.lives) - 1)
+    return Row("life", f"life-{life.life}", life.seq, life=life, before=before, last=index == len(story.lives) - 1)
 
 
-def _within(story: Audit) -> Iterator[tuple[int, Row]]:
+def _within(story: Audit) -> Iterator[Row]:
     about: defaultdict[str | int, list[Finding]] = defaultdict(list)
     for finding in story.findings:
         about[finding.call if finding.call is not None else finding.seqs[0]].append(finding)
@@ -74,10 +79,17 @@ def _within(story: Audit) -> Iterator[tuple[int, Row]]:
         if isinstance(each, AskStory):
             turn = each.turn
             found = [finding for finding in about[each.seq] if finding.kind in ("lost-ask", "billed-failure")]
-            row = Row("ask", f"ask-{next(asks)}", turn, ask=each, waits=waits, findings=found)
+            yield Row("ask", f"ask-{next(asks)}", each.seq, turn, ask=each, waits=waits, findings=found)
         else:
-            row = Row("call", f"call-{each.id}", turn, call=each, waits=waits, findings=about[each.id])
-        yield each.seq, row
+            yield Row("call", f"call-{each.id}", each.seq, turn, call=each, waits=waits, findings=about[each.id])
+
+
+def part(found: Sequence[Row], near: str, lines: int) -> range:
+    """The lines that a page shows which shows `PART` at most: around the element of this id, or else the last ones."""
+    seqs = {row.id: row.seq for row in found}
+    wanted = int(near[5:]) if re.fullmatch(r"line-\d{1,9}", near) else seqs.get(near, lines)
+    first = max(min(wanted - PART // 2, lines - PART), 0)
+    return range(first, min(first + PART, lines))
 
 
 @dataclass(frozen=True)
