@@ -99,6 +99,8 @@ def rung(state: State, call: CallStory) -> str:
     asked = next((one for one in state.waiting if one.call == call.id), None)
     if asked is not None:
         return "a person must say whether it happened" + (f", as {asked.why}" if asked.why else "")
+    if call.questions and call.questions[-1].answer is not None:
+        return "a person has said what is to be done, and whoever carries the run on does it"
     if call.lookups and call.lookups[-1].ended is None and state.stopped is None:
         return "the service is asked whether it happened"
     if state.wait is not None and state.stopped is None:

@@ -7,12 +7,14 @@ are those of axe-core, which npm fetches once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 import shutil
 import subprocess
 import tarfile
 import threading
+import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ import uvicorn
 
 import runner
 import runner.testing
+from replay.events import MessageReceived
 from runner import ui
 from tests.review.audit.browser import Browser
 from tests.support import stage
@@ -37,14 +40,17 @@ UNTIL = (
     " if (found || Date.now() > end) done(found); else setTimeout(look, 20); }; look();"
 )
 """Asks the page until it shows a text; a minute at most."""
+GONE = UNTIL.replace("document.body.innerText.includes(arguments[0])", "!document.querySelector(arguments[0])")
+"""As above, until no element is found by a selector."""
+TAB, ENTER = "\ue004", "\ue007"
 
 
 class Served:
-    """The console of a place, in a worker's process: a thread of its own, with an address that holds the token."""
+    """The console of a place, in the process of a worker that `works`: in a thread of its own, at an address."""
 
-    def __init__(self, browser: Browser, runs: Path, agents: list[runner.Agent]) -> None:
-        self._browser = browser
-        self._runs, self._agents = runs, agents
+    def __init__(self, browser: Browser, runs: Path, agents: list[runner.Agent], *, works: bool = True) -> None:
+        self._browser, self._runs, self._agents = browser, runs, agents
+        self._works = agents if works else []
         self._left: asyncio.Event
         self._up = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
@@ -65,7 +71,7 @@ class Served:
         app = ui.app(self._runs, token="t", who="ann", agents=self._agents)  # noqa: S106 (of this test alone)
         config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
-        async with runner.Worker(self._agents, runs=self._runs):
+        async with runner.Worker(self._works, runs=self._runs):
             serving = asyncio.create_task(self._server.serve())
             while not self._server.started:  # noqa: ASYNC110 (it has no event for that)
                 await asyncio.sleep(0.01)
@@ -123,7 +129,7 @@ def test_a_run_is_found_answered_and_seen_to_its_end(browser: Browser, axe: str,
         browser.click("tr.asks a")
         looked_at(browser, axe, "run")
         browser.click("#live button.approve")
-        assert browser.wait(UNTIL, "Paid.")
+        assert until(browser, UNTIL, "Paid.")
         looked_at(browser, axe, "done")
         assert browser.run("return document.querySelectorAll('#live button.approve').length") == 0
         browser.click("#rows > .call > summary")
@@ -140,13 +146,10 @@ def test_the_keyboard_alone_answers(browser: Browser, tmp_path: Path) -> None:
         browser.look(width=1280, height=1000)
         browser.open(f"{address}?token=t")
         browser.open(f"{address}inbox")
-        for _ in range(20):
-            browser.press("\ue004")
-            if browser.run("return document.activeElement.className") == "approve":
-                break
-        browser.press("\ue007")
+        tab_to(browser, "button.approve")
+        browser.press(ENTER)
         stage.within(60, lambda: runner.read_state("r", runs).phase == "done")
-        assert browser.wait(UNTIL, "nothing is asked")
+        assert until(browser, UNTIL, "nothing is asked")
         assert browser.complaints() == []
 
 
@@ -171,10 +174,10 @@ def test_text_comes_to_an_open_page_and_what_is_open_stays_open(browser: Browser
         browser.run("document.getElementById('line-1').open = true; document.getElementById('actions').open = true")
         runner.approve("r", "1.0-approve", "bob", runs=runs)
         try:
-            assert browser.wait(UNTIL, "I am thinking about <b>it</b> now,")
+            assert until(browser, UNTIL, "I am thinking about <b>it</b> now,")
         finally:
             seen.set()
-        assert browser.wait(UNTIL, "Paid.")
+        assert until(browser, UNTIL, "Paid.")
         assert browser.run("return document.getElementById('line-1').open")
         assert browser.run("return document.getElementById('actions').open")
         looked_at(browser, axe, "streamed")
@@ -199,3 +202,104 @@ def test_every_page_is_one_by_day_by_night_and_on_a_phone(
             assert browser.run(WIDE) <= width, path
             name = path.partition("?")[0].replace("/", "-")[:12] or "list"
             looked_at(browser, axe, f"{name}-{'dark' if dark else 'light'}-{width}")
+
+
+def until(browser: Browser, script: str, what: str) -> bool:
+    """Wait, through the loading of another page too: the one that was asked may be gone."""
+    for _ in range(5):
+        with contextlib.suppress(urllib.error.HTTPError):
+            return bool(browser.wait(script, what))
+    return False
+
+
+def tab_to(browser: Browser, selector: str) -> None:
+    """Go on with the Tab key until an element has the focus."""
+    for _ in range(120):
+        browser.press(TAB)
+        if browser.run("return document.activeElement.matches(arguments[0])", selector):
+            return
+    raise AssertionError(f"Tab never comes to {selector}")
+
+
+def types(browser: Browser, text: str) -> None:
+    """Type where the focus is."""
+    for letter in text:
+        browser.press(letter)
+
+
+def test_a_call_in_doubt_is_settled_and_its_run_resumed_by_keyboard(browser: Browser, axe: str, tmp_path: Path) -> None:
+    """Its page says on which rung it is and what each one said, and goes on by itself to the end."""
+    runs = tmp_path / "runs"
+    agent = scenes.launching()
+    stage.asked(runner.start_sync(agent, stage.TASK, runs=runs, run="d"))
+    with Served(browser, runs, [agent], works=False) as address:
+        browser.look(width=1280, height=1000)
+        browser.open(f"{address}?token=t")
+        tab_to(browser, "tr.asks a")
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "may have happened. Now: a person must say whether it happened")
+        assert "the line went dead" in browser.run("return document.querySelector('#live .note').innerText")
+        looked_at(browser, axe, "doubt")
+        tab_to(browser, ".answers input[name=text]")
+        types(browser, "it flew")
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "Now: a person has said what is to be done")
+        tab_to(browser, "#actions > summary")
+        browser.press(ENTER)
+        tab_to(browser, "form[action$='/resume'] button")
+        looked_at(browser, axe, "settled")
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "It flies.")
+        looked_at(browser, axe, "resumed")
+    assert "it flew" in stage.results(runs, "d")["1.0"].text
+
+
+def test_a_run_is_forked_after_a_look_written_to_and_stopped_for_good_by_keyboard(
+    browser: Browser, axe: str, tmp_path: Path
+) -> None:
+    """What the fork would repeat is listed before; the log has who said what."""
+    runs = tmp_path / "runs"
+    agent = scenes.paying()
+    stage.asked(runner.start_sync(agent, stage.TASK, runs=runs, run="r"))
+    runner.approve("r", "1.0-approve", "bob", runs=runs)
+    stage.finished(runner.resume_sync("r", agent, runs=runs))
+    with Served(browser, runs, [agent], works=False) as address:
+        browser.look(width=390, height=844, mobile=True)
+        browser.open(f"{address}?token=t")
+        browser.open(f"{address}runs/r")
+        tab_to(browser, "#actions > summary")
+        browser.press(ENTER)
+        tab_to(browser, "form[action$='/fork'] input[name=at]")
+        types(browser, "2")  # what is there is selected
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "came to paid 7 to ann")
+        looked_at(browser, axe, "preview")
+        tab_to(browser, "form[action$='/fork'] button")
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "Forked from")
+        (fork,) = (info.run for info in runner.list_runs(runs) if info.run != "r")
+        tab_to(browser, "#actions > summary")
+        browser.press(ENTER)
+        tab_to(browser, "form[action$='/resume'] button")
+        browser.press(ENTER)
+        assert until(browser, UNTIL, "paid 7 to ann")
+        assert until(browser, UNTIL, "digest")
+        looked_at(browser, axe, "guarded")
+        browser.run("document.getElementById('actions').open = true")
+        tab_to(browser, "form[action$='/send'] textarea")
+        types(browser, "not so fast")
+        browser.press(TAB)
+        browser.press(ENTER)
+        stage.within(60, lambda: "not so fast" in str(stage.events(runs, MessageReceived, fork)))
+        assert until(browser, GONE, "#actions[open]")
+        tab_to(browser, "#actions > summary")
+        browser.press(ENTER)
+        tab_to(browser, "form[action$='/stop'] button")
+        looked_at(browser, axe, "written")
+        browser.press(ENTER)
+        assert until(browser, GONE, "form[action$='/stop']")
+        looked_at(browser, axe, "over")
+        assert browser.run(WIDE) <= 390
+    stopped = runner.read_state(fork, runs).stopped
+    assert stopped is not None
+    assert (stopped.reason, stopped.detail, stopped.final) == ("StoppedByPerson", "by ann", True)
