@@ -4,8 +4,6 @@ Only whoever holds a parent carries its children on. So a child's log stands sti
 what people said to the child, and the parent's log is told how each of its children rests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -4,13 +4,11 @@ The first answer counts. An answer is an event with who and when and the digest 
 covers only those. `approve`, `refuse`, `edit` and `respond` answer approvals, `settle` answers the ladder.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, NoReturn, TypeAlias
+from typing import Any, Generic, NoReturn, Self, TypeAlias
 
 import replay
 from replay import Question, State
@@ -37,7 +35,7 @@ class Finished(Defaults, Generic[Output_co]):
     run: str
     state: State = field(repr=False)
 
-    def finished(self) -> Finished[Output_co]:
+    def finished(self) -> Self:
         """The outcome itself."""
         return self
 

@@ -12,8 +12,6 @@ crashes it again, and counts what it did to outside systems:
 `crash_sweep` is `sweep` with the assertion. The simulated disk is `eventlog.simdisk`.
 """
 
-from __future__ import annotations
-
 from runner.testing._around import between
 from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
 from runner.testing._instrumented_agent import Reword, Without

@@ -1,7 +1,5 @@
 """Things put around a tool's body and in front of a model."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Coroutine

@@ -6,8 +6,6 @@ back. Other facts that must survive SIGKILL are files too: which calls began to 
 replies came, what was asked. The person who answers in the next process reads them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import os
@@ -29,24 +27,6 @@ from runner.testing._environment import Inputs
 from runner.testing._points import CrashPoints
 
 RUN = "killed"
-
-
-class KillPoints(CrashPoints):
-    """The points of a real process. Reaching the chosen one is SIGKILL, whichever thread comes there."""
-
-    def __init__(self, dies: int | None, notes: Notes) -> None:
-        """Kill this process at the point numbered `dies`, or never."""
-        super().__init__(dies)
-        self._notes = notes
-        self._one = threading.Lock()
-
-    def at(self, name: str) -> None:
-        """Pass a point, or die there."""
-        with self._one:
-            if self.dies_next:
-                self._notes.write("died", name)
-                os.kill(os.getpid(), signal.SIGKILL)
-            super().at(name)
 
 
 class Notes:
@@ -71,6 +51,24 @@ class Notes:
         """How many replies came again after they had come before."""
         replies = [tuple(reply) for reply in self.read("replies")]
         return len(replies) - len(set(replies))
+
+
+class KillPoints(CrashPoints):
+    """The points of a real process. Reaching the chosen one is SIGKILL, whichever thread comes there."""
+
+    def __init__(self, dies: int | None, notes: Notes) -> None:
+        """Kill this process at the point numbered `dies`, or never."""
+        super().__init__(dies)
+        self._notes = notes
+        self._one = threading.Lock()
+
+    def at(self, name: str) -> None:
+        """Pass a point, or die there."""
+        with self._one:
+            if self.dies_next:
+                self._notes.write("died", name)
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().at(name)
 
 
 class SkippingClock(runner.Clock):

@@ -5,22 +5,16 @@ Only the machine can lose power. A sync of the folder is a point and does nothin
 nothing that was written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import eventlog
-from eventlog.simdisk import DiskProxy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from eventlog.simdisk import Process
-    from runner.testing._points import CrashPoints
+from eventlog.simdisk import DiskProxy, Process
+from runner.testing._points import CrashPoints
 
 T = TypeVar("T")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -29,7 +23,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 def _routed(verb: str) -> Any:
     """A verb of whichever disk a path or an open file is on; on the real one, a sync is done with at once."""
 
-    def routed(self: RoutedDisk, file: int | Path, *given: Any, **named: Any) -> Any:
+    def routed(self: Any, file: int | Path, *given: Any, **named: Any) -> Any:
         disk = self.of(file) if isinstance(file, int) else self.at(file)
         return True if disk is eventlog.DISK and "sync" in verb else getattr(disk, verb)(file, *given, **named)
 
@@ -39,7 +33,7 @@ def _routed(verb: str) -> Any:
 def _changing(verb: str, what: str) -> Any:
     """A verb that changes a file or a path, between two points."""
 
-    def change(self: CrashPointDisk, file: int | Path, *given: Any, **named: Any) -> Any:
+    def change(self: Any, file: int | Path, *given: Any, **named: Any) -> Any:
         name = self.name(file) if isinstance(file, int) else file.name or "/"
         return self.between(f"{what} {_called(name)}", lambda: getattr(self.inner, verb)(file, *given, **named))
 

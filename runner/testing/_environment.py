@@ -4,8 +4,6 @@ What happened is known from the user's own count, never from the log: an effect 
 call's body ran. So a simulated person can answer truthfully, and a result that says otherwise is found.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections import Counter

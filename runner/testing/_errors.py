@@ -1,7 +1,5 @@
 """What a sweep can't do, each a sentence with the next step."""
 
-from __future__ import annotations
-
 import runner
 
 

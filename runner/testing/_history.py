@@ -1,7 +1,5 @@
 """What a simulated machine's disk holds of the run, and what a power cut may leave of it."""
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

@@ -5,8 +5,6 @@ The user's objects are not changed: tools are wrapped by `Tool.around`, the mode
 acts after its timeout. A body's own `finally` still runs when its process dies inside it; only a real kill skips it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import functools

@@ -3,8 +3,6 @@
 Only the folder is passed from one process to the next.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

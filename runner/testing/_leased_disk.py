@@ -6,20 +6,15 @@ earlier holder still asks for is refused, and changes nothing. A holder knows th
 run lost a margin before it (`Log.holds`).
 """
 
-from __future__ import annotations
-
 import errno
 import math
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import eventlog
 from eventlog.simdisk import CHANGES, DiskProxy
-
-if TYPE_CHECKING:
-    import os
-
-    import eventlog
-    from runner.testing._virtual import VirtualTime
+from runner.testing._virtual import VirtualTime
 
 LENGTH: Final = 20.0
 """Virtual seconds from the last renewal to the end of a lease."""
@@ -138,7 +133,7 @@ class LeasedDisk(DiskProxy):
 
 
 def _fenced(verb: str) -> Any:
-    def fenced(self: LeasedDisk, what: int | Path, *given: Any, **named: Any) -> Any:
+    def fenced(self: Any, what: int | Path, *given: Any, **named: Any) -> Any:
         self.change(what)
         return getattr(super(LeasedDisk, self), verb)(what, *given, **named)
 

@@ -3,8 +3,6 @@
 To add a mode, name it in `Mode` and give it a row in `TROUBLES`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args

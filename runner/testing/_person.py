@@ -6,18 +6,13 @@
 approve every call.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import runner
-from runner.testing._environment import RUN
+from runner.testing._environment import RUN, SimulatedEnvironment
+from runner.testing._points import CrashPoints
 from runner.testing._virtual import Stuck
-
-if TYPE_CHECKING:
-    from runner.testing._environment import SimulatedEnvironment
-    from runner.testing._points import CrashPoints
 
 AnswerMode = Literal["truth", "wrong", "nobody", "refuses"]
 INFORMED: Final = "somebody who looks"

@@ -4,8 +4,6 @@ A scenario has a first point, where its mode's trouble comes, and perhaps a seco
 resume, or after a fault in the same process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

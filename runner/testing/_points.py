@@ -6,8 +6,6 @@ after the first and the point before the second are one. After the chosen point 
 `finally` too: a dead process does nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from eventlog.simdisk import Killed

@@ -4,8 +4,6 @@ Real processes repeat only roughly, because threads take their own time: a scena
 came is not counted, and a random moment can't be repeated at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import shutil

@@ -5,8 +5,6 @@ the instructions, of the tools, and of the earlier replies with their calls. The
 are not compared, because they may differ between runs. A different request is an error that says which part differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

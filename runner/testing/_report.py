@@ -1,10 +1,8 @@
 """The report of a sweep: rows to print, scenarios to look at, failures that can be repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -95,7 +93,7 @@ class SweepReport:
     scenarios: tuple[Scenario, ...]
 
     @classmethod
-    def of(cls, reports: Iterable[SweepReport]) -> SweepReport:
+    def of(cls, reports: Iterable[Self]) -> Self:
         """Put several sweeps of the same points into one report."""
         each = list(reports)
         rows = tuple(row for report in each for row in report.rows)

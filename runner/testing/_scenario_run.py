@@ -4,8 +4,6 @@ A scenario is a service fault, the way a person answers, and the point at which 
 nothing disturbs the run, so whatever is wrong at the end went wrong before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -73,7 +71,7 @@ class ScenarioRun:
     mail: Literal["park", "stop"] = "park"
     loss: Literal["", "frozen", "cut"] = ""
     lost: bool = False
-    event: Callable[[ScenarioRun], object] | None = None
+    event: Callable[["ScenarioRun"], object] | None = None
     passed: list[list[str]] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)

@@ -4,8 +4,6 @@ Its reply depends on the request alone, never on how often it was asked. So it c
 a crash, and it goes on at the turn that the log says.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ for a while. *late*: the request is still under way when the client gives up, an
 tool declares. Tools that only read have no faults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -1,7 +1,5 @@
 """The sweep: a crash at every point of a run, and a second one during its resume."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing

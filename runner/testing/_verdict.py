@@ -4,8 +4,6 @@ A wrong answer of a person may cost the effect that it was about, and nothing el
 because of it, and is recorded as failed, is not counted as lost: the log and the model say so.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Processes that live at once have a thread and a loop each, and one of them runs 
 the earliest, until it waits for a later one. So they have one order, too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars
@@ -18,14 +16,12 @@ import math
 import selectors
 import threading
 from asyncio import futures
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import runner
 from eventlog.simdisk import Killed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _PATIENCE: Final = 20.0

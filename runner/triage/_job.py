@@ -5,15 +5,13 @@ task. Everything that must survive is in the log, the workspace and the tracker.
 statuses, nothing else.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import eventlog
 import replay
@@ -46,7 +44,7 @@ class Job:
     limits: runner.Limits = LIMITS
 
     @classmethod
-    def of(cls, task: str, runs: str | Path, world: str | Path | None = None, **options: Any) -> Job:
+    def of(cls, task: str, runs: str | Path, world: str | Path | None = None, **options: Any) -> Self:
         """The job for a task's name; `world` is `<runs>.world/<task>` by default, beside the runs and not among them.
 
         `options` are the fields from `approve` on. Raises `NoSuchTask`.
@@ -129,7 +127,7 @@ class Job:
         """Make the task's checks, all or those named, for `run`. Never raises."""
         return check(self.task, self.world, self.runs, run, only)
 
-    def replace(self, **changes: Any) -> Job:
+    def replace(self, **changes: Any) -> Self:
         return dataclasses.replace(self, **changes)
 
 

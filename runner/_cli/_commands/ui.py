@@ -1,7 +1,5 @@
 """`refold ui`: the console, served on this machine alone."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 from collections.abc import Sequence

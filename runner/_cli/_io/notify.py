@@ -9,8 +9,6 @@ the next worker. The note is no event, because no decision of a run depends on i
 no writer: it is kept beside the runs, in every store. Whoever is told knows a repeat by its key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

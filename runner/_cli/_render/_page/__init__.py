@@ -4,8 +4,6 @@ It fetches nothing: style and script are inline, and its content security policy
 whatever a model or a tool wrote. It holds no creation time, no path and no order that a process chose.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ marked as cut: a run that waited a day still shows its seconds. And every gap ha
 width: what took a millisecond beside what took a minute can still be seen.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The rows of the page: what stands below each other in the story, and what each line of the log holds."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import defaultdict

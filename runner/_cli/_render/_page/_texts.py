@@ -5,8 +5,6 @@ shown by its number, then it is escaped. Long ones are cut by one limit for the 
 texts together keep within the budget, so that no run makes a page that a browser can't open.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
