@@ -19,35 +19,37 @@ import click
 import runner
 from replay import State
 from runner._cli._io.errors import Refused, Status
+from runner._cli.options import Command
 
 AnyAgent: TypeAlias = runner.Agent[Any, Any, Any]
 OURS = ("eventlog", "replay", "runner")
+NAMED = "MODULE:ATTRIBUTE"
 
 option = click.option(
     "--agent",
     "source",
-    metavar="MODULE:ATTRIBUTE",
+    metavar=NAMED,
     required=True,
     callback=lambda _ctx, _param, spec: load(spec),
     help="Your agent: a runner.Agent, or a function that makes one, in a module importable here.",
 )
-several = click.option(
-    "--agent",
-    "sources",
-    metavar="MODULE:ATTRIBUTE",
-    required=True,
-    multiple=True,
-    callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
-    help="One of your agents, as in `refold run`; may be repeated.",
-)
-resumable = click.option(
-    "--agent",
-    "sources",
-    metavar="MODULE:ATTRIBUTE",
-    multiple=True,
-    callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
-    help="One of your agents, whose runs can then be resumed there; may be repeated.",
-)
+
+
+def _several(which: str, *, required: bool) -> Callable[[Command], Command]:
+    """An option that names several agents."""
+    return click.option(
+        "--agent",
+        "sources",
+        metavar=NAMED,
+        required=required,
+        multiple=True,
+        callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
+        help=f"One of your agents, {which}; may be repeated.",
+    )
+
+
+several = _several("as in `refold run`", required=True)
+resumable = _several("whose runs can then be resumed there", required=False)
 model = click.option(
     "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
 )

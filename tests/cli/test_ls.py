@@ -1,10 +1,5 @@
 """`refold ls`: all runs of a directory, whatever state they and the directory are in."""
 
-from __future__ import annotations
-
-import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +7,7 @@ import pytest
 
 import runner
 from tests.cli import agents, scenes
-from tests.cli.conftest import Agent, Refold, environment
+from tests.cli.conftest import Agent, Refold
 
 
 class Fixed(runner.Clock):
@@ -138,21 +133,3 @@ def test_a_directory_entry_that_is_no_run_is_left_out(refold: Refold, runs: Path
     (runs / "readme").write_text("hello")
     (runs / "empty-dir").mkdir()
     assert [row["run"] for row in refold("ls", "--json").json] == ["done-run"]
-
-
-def test_a_large_directory_is_shared_out_among_processes_in_the_same_order(
-    refold: Refold, runs: Path, tmp_path: Path
-) -> None:
-    """Sharing the work out must change nothing but the time it takes."""
-    names = [scenes.finished(runs, f"run-{number}") for number in range(5)]
-    scenes.damage(runs, names[2])
-    script = tmp_path / "shared.py"
-    script.write_text(
-        "import os\nfrom runner._cli import main\nfrom runner._cli._commands import ls\n"
-        "ls.ALONE, os.cpu_count = 2, lambda: 2\nmain(['ls', '--json'])\n"
-    )
-    command = [sys.executable, str(script)]
-    shared = subprocess.run(command, env=environment(REFOLD_RUNS=str(runs)), capture_output=True, check=True)
-    alone = refold("ls", "--json").json
-    assert [row["run"] for row in alone] == names[::-1]
-    assert json.loads(shared.stdout) == alone

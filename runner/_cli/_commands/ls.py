@@ -3,12 +3,7 @@
 A damaged run is listed among the others with its problem. A question comes with the commands that answer it.
 """
 
-import functools
-import itertools
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -26,8 +21,6 @@ from runner._cli._render.escape import one_line
 
 PHASES = ("new", "model", "tools", "paused", "done")
 ANY = "any reason"
-ALONE = 400
-"""Runs that are worth a process."""
 
 FACTS = "task agent labels phase turns stopped wake resumes dollars in_doubt open_questions at"
 """What is printed of a status, for programs."""
@@ -77,7 +70,7 @@ def ls(
         filters.append(lambda status: now - (status.at or now) > older_than)
     if newer_than is not None:
         filters.append(lambda status: now - (status.at or now) <= newer_than)
-    found = _listed(runs)
+    found = runner.list_runs(runs)
     if filters:
         found = [one for one in found if one.status is not None and all(wanted(one.status) for wanted in filters)]
     if as_json:
@@ -86,17 +79,6 @@ def ls(
         out.table(("RUN", "PHASE", "TURNS", "SPENT", "SAVED", "TASK"), [_cells(one, now) for one in found])
     else:
         out.err("No such runs." if filters else f"No runs in {options.shown(runs)}.")
-
-
-def _listed(runs: str) -> list[runner.RunInfo]:
-    """Every run, newest first. Where there are many, processes share them: after an upgrade no status counts."""
-    names = eventlog.store(runs).names()
-    workers = min(os.cpu_count() or 1, len(names) // ALONE)
-    if workers <= 1:
-        return runner.list_runs(runs)
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        parts = pool.map(functools.partial(runner.list_runs, runs), [names[first::workers] for first in range(workers)])
-    return sorted(itertools.chain(*parts), key=runner.RunInfo.age, reverse=True)
 
 
 def _facts(info: runner.RunInfo) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,43 +19,43 @@ from runner._cli._io.errors import leave
 from runner._cli._render import event_text
 from runner._cli._render.escape import arguments, one_line
 
-_task = click.argument("task", metavar="TASK")
-_name = click.option("--run", "name", metavar="ID", help="The run's id. Default: the agent's name and the day.")
-_workspace = click.option(
-    "--workspace",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The directory that the agent's tools write in.",
+BEGINS = (
+    click.argument("task", metavar="TASK"),
+    load_agent.option,
+    options.runs,
+    click.option("--run", "name", metavar="ID", help="The run's id. Default: the agent's name and the day."),
+    click.option(
+        "--workspace",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The directory that the agent's tools write in.",
+    ),
+    click.option("--inputs", metavar="JSON", help="Facts of this run, of the type that its agent declares."),
+    click.option("--after", metavar="RUN", help="Continue the conversation of RUN, which is done, in a new run."),
+    options.labels,
 )
-_inputs = click.option("--inputs", metavar="JSON", help="Facts of this run, of the type that its agent declares.")
-_after = click.option("--after", metavar="RUN", help="Continue the conversation of RUN, which is done, in a new run.")
+"""What a run is begun with."""
+
+
+def _begins(command: options.Command) -> options.Command:
+    return functools.reduce(lambda made, option: option(made), reversed(BEGINS), command)
 
 
 @click.command()
-@_task
-@load_agent.option
+@_begins
 @load_agent.model
-@options.runs
-@_name
-@_workspace
-@_inputs
-@_after
-@options.labels
 @hook.option
 @options.limits
-def run(  # noqa: PLR0913 (each is an option)
-    task: str,
+def run(
     source: load_agent.Source,
     model: str | None,
-    runs: str,
     name: str | None,
-    workspace: Path | None,
     inputs: str | None,
-    after: str | None,
-    labels: dict[str, str],
     on_question: str | None,
     *,
+    runs: str,
     limited: options.Limited,
+    **begun: Any,
 ) -> None:
     """Start a run and carry it as far as it goes.
 
@@ -65,42 +66,21 @@ def run(  # noqa: PLR0913 (each is an option)
     """
     agent = source.agent(model=model)
     agent = agent.replace(limits=limited(agent.limits))
-    given = _given(agent, inputs)
     begin = functools.partial(runner.run, run=name) if name is not None else runner.start
-    go = functools.partial(begin, agent, task, inputs=given, runs=runs, workspace=workspace, after=after, labels=labels)
+    go = functools.partial(begin, agent, inputs=_given(agent, inputs), runs=runs, **begun)
     go_on = functools.partial(again, source.spec, model, runs)
     leave(drive.status(drive.carry_on(go, runs, go_on, command=on_question)))
 
 
 @click.command()
-@_task
-@load_agent.option
-@options.runs
-@_name
-@_workspace
-@_inputs
-@_after
-@options.labels
-def enqueue(
-    task: str,
-    source: load_agent.Source,
-    runs: str,
-    name: str | None,
-    workspace: Path | None,
-    inputs: str | None,
-    after: str | None,
-    labels: dict[str, str],
-) -> None:
+@_begins
+def enqueue(source: load_agent.Source, name: str | None, inputs: str | None, **begun: Any) -> None:
     """Make a run and leave it to a worker.
 
     Its id is printed on stdout. `refold worker` carries it on, or `refold run --run`.
     """
     agent = source.agent()
-    given = _given(agent, inputs)
-    begun = runner.enqueue(
-        agent, task, inputs=given, runs=runs, run=name, workspace=workspace, after=after, labels=labels
-    )
-    out.out(begun)
+    out.out(runner.enqueue(agent, run=name, inputs=_given(agent, inputs), **begun))
 
 
 def _given(agent: load_agent.AnyAgent, inputs: str | None) -> object:

@@ -91,8 +91,8 @@ class Terminal:
 
     async def _line(self, question: Question | None, prompt: str) -> str | None:
         """A line that was typed, or None at the end of input. The question is named again beside the prompt."""
-        named = "" if question is None else f"{_capital(question_text.prompt(question))} "
-        sys.stderr.write(named + prompt)
+        asked = "" if question is None else f"{question_text.prompt(question)} "
+        sys.stderr.write(asked[:1].upper() + asked[1:] + prompt)
         sys.stderr.flush()
         while b"\n" not in self._typed:
             more = await self._more()
@@ -127,8 +127,3 @@ def _is_object(typed: str) -> bool:
 def at_terminal() -> bool:
     """Whether somebody sits here who can be asked: they type on stdin and read stderr."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _capital(text: str) -> str:
-    """The text with a capital letter first; a tool's name in it stays as it is."""
-    return text[:1].upper() + text[1:]
