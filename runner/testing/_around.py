@@ -44,9 +44,31 @@ def between(before: Callable[[], object] = _nothing, after: Callable[[], object]
     return wrapped
 
 
+Ask = Callable[[runner.Model, runner.Request], Coroutine[Any, Any, runner.Reply]]
+AnyAgent = runner.Agent[Any, Any, Any]
+
+
 class AskedThrough:
     """A model with another `ask`."""
 
-    def __init__(self, model: runner.Model, ask: Callable[[runner.Request], Coroutine[Any, Any, runner.Reply]]) -> None:
-        """Take the rest from `model`."""
-        self.name, self.bound, self.ask = model.name, model.bound, ask
+    def __init__(self, model: runner.Model, ask: Ask) -> None:
+        self.name, self.bound, self.ask = model.name, model.bound, functools.partial(ask, model)
+
+
+def instrumented(
+    agent: AnyAgent, ask: Ask, tool: Callable[[runner.Tool], runner.Tool], **of_a_program: Any
+) -> AnyAgent:
+    """An agent whose model is asked through `ask`, and whose tools, and those of the agents among them, are others.
+
+    `of_a_program`: what is replaced too where a program has a loop of its own, which comes up with tools.
+    """
+
+    def other(one: runner.Tool) -> runner.Tool:
+        if (inner := getattr(one, "agent", None)) is None:
+            return tool(one)
+        child: Any = one.around(lambda body: body)
+        child.agent = instrumented(inner, ask, tool, **of_a_program)
+        return child  # type: ignore[no-any-return] # a copy of the tool
+
+    more = of_a_program if agent.framework else {}
+    return agent.replace(model=AskedThrough(agent.model, ask), tools=[other(one) for one in agent.tools], **more)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar
 
 import eventlog
 import runner
@@ -20,13 +20,24 @@ from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._virtual import VirtualClock, VirtualTime
 
 T = TypeVar("T")
+W = TypeVar("W")
 RUNS: Final = Path("/runs")
 RUN: Final = "swept"
 Decide = Callable[[runner.Question], runner.Answer | None]
 _OTHER_PID: Final = 999
 
 
-@dataclass(frozen=True)
+class Swept(TypedDict, Generic[W]):
+    """What every kind of sweep is given; `sweep` says what each means."""
+
+    environment: Callable[[Path], W]
+    agent: Callable[[W], runner.Agent[Any, Any, Any]]
+    task: str
+    effects: Callable[[W], Mapping[str, int]]
+    inputs: NotRequired[object]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Inputs:
     """What every process of every scenario is made from; who decides approvals, and what is written to the run."""
 
@@ -34,9 +45,9 @@ class Inputs:
     agent: Callable[[Any], runner.Agent[Any, Any, Any]]
     task: str
     effects: Callable[[Any], Mapping[str, int]]
-    inputs: object
-    decide: Decide | None = field(default=None, kw_only=True)
-    message: str = field(default="", kw_only=True)
+    inputs: object = None
+    decide: Decide | None = None
+    message: str = ""
 
     def counts(self, outside: Any) -> dict[str, int]:
         """How often each effect has happened by now."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import runner
-from runner.testing._around import AskedThrough
+from runner.testing._around import instrumented
 from runner.testing._environment import Attempt, LateEffect, SimulatedEnvironment
 from runner.testing._history import paths
 from runner.testing._points import CrashPoints
@@ -64,13 +64,7 @@ class Instruments:
         """The user's agent, made anew and instrumented."""
         agent = self.environment.inputs.agent(self.environment.outside)
         self.environment.compare(agent)
-        return self._around(agent)
-
-    def _around(self, agent: runner.Agent[Any, Any, Any]) -> runner.Agent[Any, Any, Any]:
-        """An agent with points in its model, its tools, and the agents among these."""
-        model = AskedThrough(agent.model, functools.partial(self.ask, agent.model))
-        more = {"instrument": self.tool} if agent.framework else {}  # for the tools that a program comes up with
-        return agent.replace(model=model, tools=[self.tool(tool) for tool in agent.tools], **more)
+        return instrumented(agent, self.ask, self.tool, instrument=self.tool)
 
     def name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
         """What a call or a turn is called in the whole family: a child's by the path to it."""
@@ -80,21 +74,17 @@ class Instruments:
 
     def tool(self, tool: runner.Tool) -> runner.Tool:
         """One tool, without its key or lookup if they are taken away."""
-        if (inner := getattr(tool, "agent", None)) is not None:
-            child: Any = tool.around(lambda body: body)
-            child.agent = self._around(inner)
-            return child  # type: ignore[no-any-return] # a copy of the tool
         in_thread = not tool.is_async and tool.effect != "reads"
         fault = self.fault
         if fault is not None and fault.behaviors == ("thread",) and fault.tool == tool.name:
-            instrumented = tool.around(lambda body: functools.partial(self.in_its_thread, tool, body))
+            other = tool.around(lambda body: functools.partial(self.in_its_thread, tool, body))
         else:
-            instrumented = tool.around(lambda body: _async(self.body, tool, body, in_thread))
+            other = tool.around(lambda body: _async(self.body, tool, body, in_thread))
         if "keys" in self.without and tool.effect == "keyed":
-            instrumented.effect, instrumented.key_ttl = "non_idempotent", None
+            other.effect, other.key_ttl = "non_idempotent", None
         find = None if "lookups" in self.without else tool.find
-        instrumented.find = None if find is None else _async(self.look, find)
-        return instrumented
+        other.find = None if find is None else _async(self.look, find)
+        return other
 
     async def body(
         self,
@@ -158,7 +148,8 @@ class Instruments:
         context = contextvars.copy_context()
         context.run(waited.set, True)  # noqa: FBT003 (a context variable's value)
         name = self.name(call.run, call.id)
-        late = LateEffect(lambda: _within(context, body.act(self.environment, name)), self.fault.lands)
+        act = functools.partial(body.act, self.environment, name)
+        late = LateEffect(lambda: asyncio.get_running_loop().create_task(act(), context=context), self.fault.lands)
         self.environment.late.append(late)
         try:
             self.points.at(f"{what}, on its way")
@@ -237,11 +228,6 @@ async def _landed(late: LateEffect) -> None:
         await late.act()
     except Exception as error:  # noqa: BLE001 (the client is gone, so nobody reads the service's error)
         late.error = error
-
-
-async def _within(context: contextvars.Context, body: Coroutine[Any, Any, object]) -> object:
-    """A coroutine in the context of the call that it belongs to."""
-    return await asyncio.get_running_loop().create_task(body, context=context)
 
 
 def _async(function: Callable[..., Awaitable[object]], *bound: object) -> Callable[..., Awaitable[object]]:

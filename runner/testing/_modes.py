@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from runner.testing._environment import Attempt
 from runner.testing._instrumented_agent import Reword
-from runner.testing._points import anywhere, is_begun, is_outside, may_leave_in_doubt, may_lose_a_reply
+from runner.testing._points import is_begun, is_outside, may_leave_in_doubt, may_lose_a_reply
 from runner.testing._scenario_run import ScenarioRun
 from runner.testing._service_faults import ServiceFault, late_faults, service_faults
 from runner.testing._verdict import Baseline
@@ -37,7 +37,7 @@ class Trouble:
     """
 
     about: str
-    at: Callable[[Sequence[str], int], bool] = anywhere
+    at: Callable[[Sequence[str], int], bool] = lambda *_: True
     faults: Callable[[Attempt], Iterable[ServiceFault]] | None = None
     event: Callable[[ScenarioRun], object] | None = None
     goes_on: bool = False

@@ -7,6 +7,7 @@ approve every call.
 """
 
 import json
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import runner
@@ -20,47 +21,48 @@ MISTAKEN: Final = "somebody who is wrong"
 _PATIENCE: Final = 400
 
 
+@dataclass(frozen=True)
 class Person:
-    """Answers the questions of one process."""
+    """Answers the questions of one process, knowing what happened in the environment."""
 
-    def __init__(self, environment: SimulatedEnvironment, points: CrashPoints, answer_mode: AnswerMode) -> None:
-        """Answer in one process, knowing what happened in the environment."""
-        self._environment, self._points, self._answer_mode = environment, points, answer_mode
+    environment: SimulatedEnvironment
+    points: CrashPoints
+    answer_mode: AnswerMode
 
     async def answer(self, question: runner.Question) -> runner.Answer | None:
         """The hook: a point before and after."""
-        self._points.at(f"question {question.id}, before")
-        message = self._environment.inputs.message
-        if message and not self._environment.sent:
-            self._environment.sent = True
-            runner.send(RUN, message, INFORMED, runs=self._environment.others())
+        self.points.at(f"question {question.id}, before")
+        message = self.environment.inputs.message
+        if message and not self.environment.sent:
+            self.environment.sent = True
+            runner.send(RUN, message, INFORMED, runs=self.environment.others())
         if question.kind == "settle":
-            self._environment.asked[question.id] = question.call
-            if self._answer_mode == "nobody":
+            self.environment.asked[question.id] = question.call
+            if self.answer_mode == "nobody":
                 return None
-            await self._environment.landed()
+            await self.environment.landed()
         answer = self.says(question)
-        self._environment.answers += 1
-        if self._environment.answers > _PATIENCE:
+        self.environment.answers += 1
+        if self.environment.answers > _PATIENCE:
             raise Stuck(f"a person has answered {_PATIENCE} times, and is asked about {question.id}")
-        self._points.at(f"question {question.id}, after")
+        self.points.at(f"question {question.id}, after")
         return answer
 
     def says(self, question: runner.Question) -> runner.Answer | None:
         """The answer, at once."""
-        if question.kind == "approve" and self._answer_mode == "refuses":
-            self._environment.refused.add(question.call)
+        if question.kind == "approve" and self.answer_mode == "refuses":
+            self.environment.refused.add(question.call)
             return runner.Answer("refuse", INFORMED)
         if question.kind == "approve":
-            decide = self._environment.inputs.decide
+            decide = self.environment.inputs.decide
             return decide(question) if decide is not None else runner.Answer("approve", INFORMED)
         return self.settles(question)
 
     def settles(self, question: runner.Question) -> runner.Answer:
         """The answer about a call in doubt."""
-        environment, call = self._environment, question.call
+        environment, call = self.environment, question.call
         happened = environment.acted[call] > 0
-        if self._answer_mode == "wrong":
+        if self.answer_mode == "wrong":
             environment.wrong_answers[question.id] = call
             return runner.Answer("rerun", MISTAKEN) if happened else runner.Answer("done", MISTAKEN, "it happened")
         if not happened:

@@ -36,13 +36,13 @@ _BEYOND: Final = "beyond its end"
 _ID: Final = re.compile(r"(?P<mode>[a-z]+):(?P<key>[^~/*]+)(?:~(?P<variant>\w+))?(?:(?P<how>[/*])(?P<second>\d+))?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(Inputs):
     """What is swept, and how many scenarios are tried."""
 
-    without: Collection[Without]
-    pairs: int | Literal["all"]
-    seed: int
+    without: Collection[Without] = ()
+    pairs: int | Literal["all"] = 0
+    seed: int = 0
     reword: Reword
     root: Path
 
@@ -81,6 +81,10 @@ class Plan(Inputs):
             return [f"{a.call}#{at}" for a in baseline.attempts for at, _ in enumerate(trouble.faults(a))]
         among = range(0, len(baseline.points), every)
         return [f"{at}" for at in among if trouble.at(baseline.points, at)]
+
+    def work(self, modes: Sequence[Mode], baseline: Baseline, every: int) -> list[tuple[Mode, str]]:
+        """Every first point of these modes."""
+        return [(mode, key) for mode in modes for key in self.firsts(mode, baseline, every)]
 
     def one(self, only: str, baseline: Baseline) -> list[Scenario]:
         """The scenario of this id. Raises `NoSuchScenario`."""

@@ -60,11 +60,6 @@ class CrashPoints:
         self._after_file = True
 
 
-def anywhere(_points: Sequence[str], _at: int) -> bool:
-    """For most modes a death at any point matters."""
-    return True
-
-
 def is_outside(points: Sequence[str], at: int) -> bool:
     """Whether a point is before, inside or after an ask, a tool, a lookup or a question: no file operation."""
     return points[at].startswith(_OUTSIDE)

@@ -12,18 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Unpack
 
 import msgspec
 
-import runner
-from runner.testing._environment import Inputs
+from runner.testing._environment import Inputs, Swept, W
 from runner.testing._errors import NothingToCount, NotRepeatable
 from runner.testing._killed_run import KilledRun
 from runner.testing._report import Row, SweepReport, count_scenarios
 from runner.testing._verdict import Scenario
 
-W = TypeVar("W")
 MODE: Final = "kill"
 LATER: Final = 0.8
 """Seconds after its first save within which a process is killed at random: one can get past the longest tool."""
@@ -34,16 +32,12 @@ _FAILURES: Final = 3
 
 def kill_sweep(
     *,
-    environment: Callable[[Path], W],
-    agent: Callable[[W], runner.Agent[Any, Any, Any]],
-    task: str,
-    effects: Callable[[W], Mapping[str, int]],
-    inputs: object = None,
     points: int = 40,
     seed: int = 0,
     only: str = "",
     after_death: Callable[[W], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **swept: Unpack[Swept[W]],
 ) -> SweepReport:
     """Kill a real process at a sample of the points of a run, resume it in another, and count its effects.
 
@@ -53,13 +47,10 @@ def kill_sweep(
     a call says that it happened if anything did since it began: without keys and lookups calls must not act side by
     side.
 
+    `environment` makes or opens the outside systems in a folder. It is called in every process, so all their data must
+    be in that folder. The run, `killed`, is kept in `runs` beside it. What else is swept is as for `sweep`.
+
     Args:
-        environment: Makes or opens the outside systems in a folder. It is called in every process, so all their data
-            must be in that folder. The run, `killed`, is kept in `runs` beside it.
-        agent: As for `sweep`.
-        task: As for `sweep`.
-        effects: As for `sweep`.
-        inputs: As for `sweep`.
         points: At how many points of the undisturbed run a process is killed, evenly spread; at all if there are fewer.
         seed: Draws the points of the second deaths.
         only: The id of one scenario, as a failure names it.
@@ -73,7 +64,7 @@ def kill_sweep(
         NotRepeatable: The run does not finish even if nothing kills it.
         NothingToCount: It called no tool that acts, or had no effect.
     """
-    made = Inputs(environment, agent, task, effects, inputs)
+    made = Inputs(**swept)
     names, wanted = _undisturbed(made, after_death)
     said, _, then = only.partition(":")[2].partition("/")
     chosen = [int(said)] if said else _spread(len(names), points)
@@ -136,30 +127,22 @@ def _around(
     twice.clean_up()
 
 
-def random_kills(  # noqa: PLR0913 (as for `sweep`)
+def random_kills(
     *,
-    environment: Callable[[Path], W],
-    agent: Callable[[W], runner.Agent[Any, Any, Any]],
-    task: str,
-    effects: Callable[[W], Mapping[str, int]],
-    inputs: object = None,
     seconds: float = 60.0,
     seed: int | None = None,
     after_death: Callable[[W], None] | None = None,
     check: Callable[[W], Iterable[str]] | None = None,
     progress: Callable[[float], None] | None = None,
     failed: Callable[[str], None] | None = None,
+    **swept: Unpack[Swept[W]],
 ) -> Row:
     """Kill the processes of one run after another at random moments, until the time is over and the last run finished.
 
-    Each kill hits a process that has saved something, a random while later.
+    Each kill hits a process that has saved something, a random while later. What is killed is as for `kill_sweep`; the
+    agent's limit of resumes must be high.
 
     Args:
-        environment: As for `kill_sweep`.
-        agent: As for `sweep`; its limit of resumes must be high.
-        task: As for `sweep`.
-        effects: As for `sweep`.
-        inputs: As for `sweep`.
         seconds: How long to go on.
         seed: Draws the moments; None for others each time.
         after_death: As for `kill_sweep`. If it is given, a half of the kills call it: each second of those kills
@@ -171,7 +154,7 @@ def random_kills(  # noqa: PLR0913 (as for `sweep`)
     Returns:
         A row, of mode `random`; its `scenarios` are the kills.
     """
-    made = Inputs(environment, agent, task, effects, inputs)
+    made = Inputs(**swept)
     _, wanted = _undisturbed(made, after_death)
     began, row = time.monotonic(), Row(mode="random")
     chance = random.Random(seed)  # noqa: S311 (moments, no secrets)
@@ -187,7 +170,7 @@ def random_kills(  # noqa: PLR0913 (as for `sweep`)
         if not why:
             shutil.rmtree(folder, ignore_errors=True)
         elif failed is not None:
-            failed(f"a run of {task} went wrong under random SIGKILLs: {why[0]}; it is kept in {folder}")
+            failed(f"a run of {made.task} went wrong under random SIGKILLs: {why[0]}; it is kept in {folder}")
     if progress is not None:
         progress(passed)
     return row

@@ -1,6 +1,6 @@
 """The report of a sweep: rows to print, scenarios to look at, failures that can be repeated."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -65,17 +65,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def count_scenarios(mode: str, without: str, scenarios: Iterable[Scenario]) -> Row:
     """Add up the scenarios of one mode."""
     each = [one for one in scenarios if one.mode == mode]
-    return Row(
-        mode=mode,
-        without=without,
-        scenarios=len(each),
-        duplicates=sum(one.duplicates for one in each),
-        lost=sum(one.lost for one in each),
-        paid_twice=sum(one.paid_twice for one in each),
-        questions=sum(len(one.questions) for one in each),
-        unfinished=sum(one.unfinished for one in each),
-        failures=sum(bool(one.why) for one in each),
-    )
+    sums = {
+        name: sum(getattr(one, name) for one in each) for name in ("duplicates", "lost", "paid_twice", "unfinished")
+    }
+    questions, failures = sum(len(one.questions) for one in each), sum(bool(one.why) for one in each)
+    return Row(mode=mode, without=without, scenarios=len(each), questions=questions, failures=failures, **sums)
 
 
 @dataclass(frozen=True)
@@ -98,6 +92,14 @@ class SweepReport:
         each = list(reports)
         rows = tuple(row for report in each for row in report.rows)
         return cls(each[0].points, rows, tuple(one for report in each for one in report.scenarios))
+
+    @classmethod
+    def counted(
+        cls, points: Sequence[str], modes: Collection[str], without: Collection[str], found: Sequence[Scenario]
+    ) -> Self:
+        """The report of what was found, with a row for each of the modes."""
+        rows = [count_scenarios(mode, "+".join(sorted(without)), found) for mode in modes]
+        return cls(tuple(f"{at} {name}" for at, name in enumerate(points)), tuple(rows), tuple(found))
 
     @property
     def failures(self) -> tuple[Scenario, ...]:

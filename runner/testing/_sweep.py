@@ -1,6 +1,7 @@
 """The sweep: a crash at every point of a run, and a second one during its resume."""
 
 import contextlib
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -8,24 +9,23 @@ import sysconfig
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, Unpack
 
 import msgspec
 
 import eventlog
 import runner
-from runner.testing._environment import Decide
+from runner.testing._environment import Decide, Swept, W
 from runner.testing._instrumented_agent import Reword, Without
 from runner.testing._modes import MODES, Mode
 from runner.testing._plan import Plan
-from runner.testing._report import SweepReport, count_scenarios
+from runner.testing._report import SweepReport
 from runner.testing._verdict import Baseline, Scenario
 
-W = TypeVar("W")
 Progress = Callable[[int, int], None]
 Job = tuple[Mode, str]
 
@@ -62,11 +62,6 @@ def _reformat(arguments: str) -> str:
 
 def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
     *,
-    environment: Callable[[Path], W],
-    agent: Callable[[W], runner.Agent[Any, Any, Any]],
-    task: str,
-    effects: Callable[[W], Mapping[str, int]],
-    inputs: object = None,
     on_question: Decide | None = None,
     message: str = "",
     modes: Sequence[Mode] = MODES,
@@ -78,6 +73,7 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
     only: str = "",
     reword: Reword = reword_reply,
     progress: Progress | None = None,
+    **swept: Unpack[Swept[W]],
 ) -> SweepReport:
     """Crash an agent at every point of a run, resume it, let it finish, and count its effects on outside systems.
 
@@ -116,18 +112,14 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         WorkerFailed: A forked process failed.
     """
     with tempfile.TemporaryDirectory(prefix="refold-sweep-", dir=_memory()) as root:
-        made = (environment, agent, task, effects, inputs, without, pairs, seed, reword, Path(root).resolve())
-        plan = Plan(*made, decide=on_question, message=message)
+        given = Plan(**swept, without=without, pairs=pairs, seed=seed, reword=reword, root=Path(root).resolve())
+        plan = dataclasses.replace(given, decide=on_question, message=message)
         baseline = plan.baseline()
         if only:
             found = plan.one(only, baseline)
         else:
-            work = [(mode, key) for mode in modes for key in plan.firsts(mode, baseline, every)]
-            found = list(_share(plan, baseline, work, jobs, progress or _silent))
-    seen = [mode for mode in MODES if mode in modes or only]
-    taken = "+".join(sorted(without))
-    rows = [count_scenarios(mode, taken, found) for mode in seen if not only or any(one.mode == mode for one in found)]
-    return SweepReport(tuple(f"{at} {name}" for at, name in enumerate(baseline.points)), tuple(rows), tuple(found))
+            found = list(_share(plan, baseline, plan.work(modes, baseline, every), jobs, progress or _silent))
+    return SweepReport.counted(baseline.points, [one.mode for one in found] if only else modes, without, found)
 
 
 def _memory() -> str | None:

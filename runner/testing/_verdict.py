@@ -13,21 +13,7 @@ import msgspec
 import eventlog
 import replay
 from eventlog.simdisk import Machine, Process
-from replay.events import (
-    AttemptEnded,
-    AttemptMarked,
-    CallsMade,
-    LookupAnswered,
-    LookupAsked,
-    MessageReceived,
-    ModelAsked,
-    QuestionAnswered,
-    QuestionAsked,
-    ReplySaved,
-    RequestRefused,
-    ResultRecorded,
-    RunStopped,
-)
+from replay import events as logged
 from runner.testing._environment import RUNS, Attempt
 from runner.testing._history import events, lines, paths
 from runner.testing._person import MISTAKEN
@@ -125,19 +111,23 @@ def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: st
 def _unheard(run: ScenarioRun) -> Iterator[str]:
     """Whether the run went on although somebody had parked or stopped it: one line may have been under way."""
     history = lines(run.environment.machine) if run.said else []
-    taken = [event.request for line in history for event in line if isinstance(event, RunStopped) and event.request]
+    taken = [
+        event.request for line in history for event in line if isinstance(event, logged.RunStopped) and event.request
+    ]
     if len(set(taken)) < len(taken):
         yield f"a request was taken twice: {', '.join(taken)}"
     for seq in run.said:
         begun = 0
         for line in history[seq + 1 :]:
             if any(
-                isinstance(e, RequestRefused) or getattr(e, "request", None)
+                isinstance(e, logged.RequestRefused) or getattr(e, "request", None)
                 for e in line
-                if not isinstance(e, MessageReceived)
+                if not isinstance(e, logged.MessageReceived)
             ):
                 break
-            begun += any(isinstance(event, ModelAsked | AttemptMarked | LookupAsked) for event in line)
+            begun += any(
+                isinstance(event, logged.ModelAsked | logged.AttemptMarked | logged.LookupAsked) for event in line
+            )
         if begun > 1:
             yield f"the run went on after somebody had said {run.mail}, after line {seq}"
 
@@ -173,22 +163,22 @@ def _of_the_log(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.A
     approved = frozenset(approvals(history))
     for event in history:
         match event:
-            case ReplySaved():
+            case logged.ReplySaved():
                 calls += [call.id for call in event.reply.calls]
-            case CallsMade():
+            case logged.CallsMade():
                 calls += [call.id for call in event.calls]
-            case AttemptMarked() if event.n == 1 and event.call in baseline.approved - approved:
+            case logged.AttemptMarked() if event.n == 1 and event.call in baseline.approved - approved:
                 yield f"{event.call} ran without the approval that it had in the undisturbed run"
-            case ResultRecorded():
+            case logged.ResultRecorded():
                 had[event.call] += 1
                 yield from _false_records(run, baseline, event)
-            case QuestionAnswered() if event.id in environment.wrong_answers and event.who != MISTAKEN:
+            case logged.QuestionAnswered() if event.id in environment.wrong_answers and event.who != MISTAKEN:
                 yield f"the log says that {event.who} answered {event.id}"
     if had != Counter(calls):
         yield f"not every call has exactly one result: {dict(Counter(calls) - had)} {dict(had - Counter(calls))}"
     yield from of_people(run, baseline, history)
     yield from of_the_state(run.state, environment.paid_twice, len(run.deaths), max(1, len(environment.paths) - 1))
-    used = [event.reply.usage for event in history if isinstance(event, ReplySaved)]
+    used = [event.reply.usage for event in history if isinstance(event, logged.ReplySaved)]
     spent = [run.state.spent.input_tokens, run.state.spent.output_tokens]
     if spent != [sum(u.input_tokens for u in used), sum(u.output_tokens for u in used)]:
         yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {used}"
@@ -206,26 +196,28 @@ def of_people(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.Any
         wanted = baseline.decided.get((call, shown), answer)
         if answer != wanted and call not in environment.refused:
             yield f"{call} was decided as {wanted} in the undisturbed run, and here as {answer}"
-    sent = [event.id for event in history if isinstance(event, MessageReceived)]
-    taken = [one for event in history if isinstance(event, ModelAsked) for one in event.messages]
+    sent = [event.id for event in history if isinstance(event, logged.MessageReceived)]
+    taken = [one for event in history if isinstance(event, logged.ModelAsked) for one in event.messages]
     if len(sent) != environment.sent or taken != sent:
         yield f"{int(environment.sent)} messages were sent, {len(sent)} came, and the model was given {len(taken)}"
 
 
 def decisions(history: Sequence[replay.AnyEvent]) -> dict[tuple[str, str], str]:
     """What was said to each call that needed an approval, with the digest of what was shown."""
-    asked = {event.id: event for event in history if isinstance(event, QuestionAsked) and event.kind == "approve"}
+    asked = {
+        event.id: event for event in history if isinstance(event, logged.QuestionAsked) and event.kind == "approve"
+    }
     return {
         (asked[event.id].call, event.digest): f"{event.answer} {event.arguments or event.text}".strip()
         for event in history
-        if isinstance(event, QuestionAnswered) and event.id in asked
+        if isinstance(event, logged.QuestionAnswered) and event.id in asked
     }
 
 
 def approvals(history: Sequence[replay.AnyEvent]) -> Iterator[str]:
     """The calls that a person approved, in the order of the answers."""
     for event in history:
-        if isinstance(event, QuestionAnswered) and event.answer in ("approve", "edit"):
+        if isinstance(event, logged.QuestionAnswered) and event.answer in ("approve", "edit"):
             yield event.id.partition("-")[0]
 
 
@@ -247,13 +239,13 @@ def _rung(call: str, effect: str, history: Sequence[replay.AnyEvent]) -> str:
     why = reason
     for event in history:
         match event:
-            case LookupAnswered() if event.call == call:
+            case logged.LookupAnswered() if event.call == call:
                 why = "its lookup said that it was missing" if event.said == "missing" else reason
-            case QuestionAnswered() if event.id.startswith(f"{call}-settle"):
+            case logged.QuestionAnswered() if event.id.startswith(f"{call}-settle"):
                 why = f"{event.who} answered {event.answer}"
-            case AttemptEnded() if event.call == call and event.did == "nothing":
+            case logged.AttemptEnded() if event.call == call and event.did == "nothing":
                 why = "its attempt said that it did nothing"
-            case AttemptMarked() if event.call == call and event.n > 1:
+            case logged.AttemptMarked() if event.call == call and event.n > 1:
                 return why
     return why
 
@@ -264,7 +256,7 @@ def _known_to_have_failed(run: ScenarioRun, baseline: Baseline, history: Sequenc
     For example: a person says that an issue was filed, and then the comment on it fails. The record is true.
     """
     return sum(
-        isinstance(event, ResultRecorded)
+        isinstance(event, logged.ResultRecorded)
         and event.how == "failed"
         and event.call in baseline.acting
         and event.call not in run.environment.wrong_answers.values()
@@ -273,7 +265,7 @@ def _known_to_have_failed(run: ScenarioRun, baseline: Baseline, history: Sequenc
     )
 
 
-def _false_records(run: ScenarioRun, baseline: Baseline, result: ResultRecorded) -> Iterator[str]:
+def _false_records(run: ScenarioRun, baseline: Baseline, result: logged.ResultRecorded) -> Iterator[str]:
     acted, call = run.environment.acted[result.call], result.call
     if call not in baseline.acting or call in run.environment.wrong_answers.values():
         return

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -70,60 +70,44 @@ class Place:
         return (str(outcome) for outcome in self.job.check("killed") if not outcome.ok)
 
 
-def killed(
-    points: int = 30, *, seed: int = 0, only: str = "", progress: Callable[[int, int], None] | None = None
-) -> testing.SweepReport:
+def killed(points: int = 30, **options: Any) -> testing.SweepReport:
     """Kill the task `sweep` at a sample of its points, once and twice, and count. See `testing.kill_sweep`.
 
-    A scenario takes a second or so; all of this lies in `TMPDIR`.
+    A scenario takes a second or so; all of this lies in `TMPDIR`. `options` are `seed`, `only` and `progress`.
     """
-    import httpx  # noqa: F401, PLC0415 (late, as in the tools; here, so that no life has to import it)
-
-    return testing.kill_sweep(
-        environment=Place,
-        agent=Place.agent,
-        task=TASK,
-        effects=Place.effects,
-        points=points,
-        seed=seed,
-        only=only,
-        after_death=Place.end_tracker,
-        progress=progress,
-    )
+    return testing.kill_sweep(environment=Place, points=points, **_done_by(TASK), **options)
 
 
 def random_kills(
-    seconds: float = 60.0,
-    *,
-    tasks: Iterable[str] = LARGER,
-    seed: int | None = None,
-    progress: Callable[[float], None] | None = None,
-    failed: Callable[[str], None] | None = None,
+    seconds: float = 60.0, *, progress: Callable[[float], None] | None = None, **options: Any
 ) -> list[testing.Row]:
-    """Kill each task's processes, its tracker's or both for its share of `seconds`. See `testing.random_kills`.
+    """Kill each larger task's processes, its tracker's or both for its share of `seconds`. See `testing.random_kills`.
+
+    `options` are `seed` and `failed`.
 
     Returns:
         A row for each task. A run that fails one of the task's checks is a failure, too.
     """
-    import httpx  # noqa: F401, PLC0415 (as above)
-
-    tasks, began = tuple(tasks), time.monotonic()
+    began = time.monotonic()
     rows = []
-    for task in tasks:
+    for task in LARGER:
         row = testing.random_kills(
             environment=partial(Place, task=task, limits=UNLIMITED),
-            agent=Place.agent,
-            task=task,
-            effects=Place.effects,
-            seconds=seconds / len(tasks),
-            seed=seed,
-            after_death=Place.end_tracker,
+            seconds=seconds / len(LARGER),
             check=Place.failures,
             progress=lambda _: progress(time.monotonic() - began) if progress else None,
-            failed=failed,
+            **_done_by(task),
+            **options,
         )
         rows.append(msgspec.structs.replace(row, mode=f"random {task}"))
     return rows
+
+
+def _done_by(task: str) -> dict[str, Any]:
+    """What both kinds of kills take of a task."""
+    import httpx  # noqa: F401, PLC0415 (late, as in the tools; here, so that no life has to import it)
+
+    return {"agent": Place.agent, "task": task, "effects": Place.effects, "after_death": Place.end_tracker}
 
 
 _TODAY = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -3,8 +3,6 @@
 Its services are honest: the till remembers keys, the post office can be asked, and each writes down what it did.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
@@ -82,6 +80,11 @@ DAY = (
 def clerk(*script: Any) -> Callable[[Shop], runner.Agent]:
     """Make an agent of the shop whose model says this."""
     return lambda shop: runner.Agent(model=runner.testing.ScriptedModel(script), tools=shop.tools, name="clerk")
+
+
+def swept(*script: Any) -> dict[str, Any]:
+    """What a sweep is given of a clerk whose model says this."""
+    return {"environment": Shop, "agent": clerk(*script), "task": TASK, "effects": effects}
 
 
 def agent(shop: Shop) -> runner.Agent:

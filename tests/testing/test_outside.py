@@ -5,8 +5,6 @@ the run's holder, which says so, may come too late: then the run is over, and it
 outside are the modes `mail` and `park` of the sweep. `SWEEP_EVERY=1` tries every point.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter
@@ -57,7 +55,7 @@ def done(action: Action, run: ScenarioRun) -> str:
 def test_what_somebody_says_from_outside_at_any_point_is_done_once_or_refused(action: Action, tmp_path: Path) -> None:
     """The effects are those of a run to which nobody said anything, also where its process dies soon after."""
     script = (shop.PAYS, "paid", "paid", "paid")
-    plan = Plan(shop.Shop, shop.clerk(*script), shop.TASK, shop.effects, None, (), 0, 0, reword_reply, tmp_path)
+    plan = Plan(**shop.swept(*script), reword=reword_reply, root=tmp_path)
     baseline, counts = plan.baseline(), Counter[str]()
     for at, after in itertools.product(range(0, len(baseline.points), EVERY), DEATHS):
         said: list[str] = []

@@ -1,7 +1,5 @@
 """The sweep: every point of a run, what it finds when nothing is wrong, and what it finds when something is."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -27,9 +25,7 @@ from tests.triage.worlds import until
 def swept(script: tuple[Any, ...] = shop.DAY, **options: Any) -> testing.SweepReport:
     """Sweep the shop, with few second crashes unless more are asked for."""
     given: dict[str, Any] = {"modes": ["memory"], "pairs": 0, **options}
-    return testing.sweep(
-        environment=shop.Shop, agent=shop.clerk(*script), task=shop.TASK, effects=shop.effects, **given
-    )
+    return testing.sweep(**shop.swept(*script), **given)
 
 
 SENT = (shop.MAILS, "sent")

@@ -1,9 +1,8 @@
 """The verdict: a scenario in which something is wrong is a failure, whatever the counts of effects say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -26,8 +25,7 @@ from tests.testing import refunds, shop
 
 def plan(folder: Path) -> Plan:
     """A parcel to be sent."""
-    agent = shop.clerk(shop.MAILS, "sent")
-    return Plan(shop.Shop, agent, shop.TASK, shop.effects, None, (), 0, 0, testing.reword_reply, folder)
+    return Plan(**shop.swept(shop.MAILS, "sent"), reword=testing.reword_reply, root=folder)
 
 
 @pytest.fixture
@@ -108,9 +106,10 @@ def test_an_answer_in_another_name(played: tuple[ScenarioRun, Baseline]) -> None
 
 def decided(tmp_path: Path, decide: Callable[[runner.Question], runner.Answer | None]) -> str:
     """What the judgement says of a refund that is decided like this, where it should be decided as ever."""
-    made = (refunds.Outside, refunds.agent, refunds.TASK, refunds.effects, refunds.ADA, (), 0, 0)
-    as_ever = Plan(*made, testing.reword_reply, tmp_path, decide=refunds.decide, message="Hurry.")
-    otherwise = Plan(*made, testing.reword_reply, tmp_path, decide=decide, message="Hurry.")
+    made: dict[str, Any] = {"environment": refunds.Outside, "agent": refunds.agent, "task": refunds.TASK}
+    made |= {"effects": refunds.effects, "inputs": refunds.ADA, "message": "Hurry."}
+    made |= {"reword": testing.reword_reply, "root": tmp_path}
+    as_ever, otherwise = (Plan(**made, decide=how) for how in (refunds.decide, decide))
     with otherwise.run() as run:
         found = judge(run.play(), as_ever.baseline(), id="x", mode="memory", first="x")
         assert run.environment.sent
