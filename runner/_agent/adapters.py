@@ -12,7 +12,7 @@ import pathlib
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 
@@ -46,22 +46,7 @@ class Invalid(Exception):
         self.problems = problems
 
 
-class Adapter(Protocol):
-    """One type. Its JSON schema refers to `defs`."""
-
-    schema: dict[str, Any]
-    defs: dict[str, Any]
-
-    def load(self, value: Any) -> Any:
-        """Parsed JSON as a value of the type. Raises `Invalid`."""
-        ...
-
-    def dump(self, value: Any) -> Any:
-        """A value as parsed JSON that `load` takes back."""
-        ...
-
-
-def adapter(hint: Any) -> Adapter:
+def adapter(hint: Any) -> "Adapter":
     """The adapter of a type. Raises `Unsupported`."""
     theirs, ours = "", ""
     for part, extras in _parts(hint, set()):
@@ -236,6 +221,10 @@ class ByPydantic:
 
     def dump(self, value: Any) -> Any:
         return sorted_sets(value, self.adapter.dump_python(value, mode="json", by_alias=True, round_trip=True))
+
+
+Adapter: TypeAlias = ByMsgspec | ByPydantic
+"""One type. `schema` refers to `defs`; `load` makes a value of parsed JSON, or raises `Invalid`, `dump` the reverse."""
 
 
 def _leaves_out(schema: Any) -> bool:

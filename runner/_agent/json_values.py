@@ -132,11 +132,11 @@ def sorted_sets(value: Any, plain: Any) -> Any:
     if not isinstance(plain, list) or not isinstance(value, set | frozenset | list | tuple) or len(value) != len(plain):
         return plain
     members = [sorted_sets(one, part) for one, part in zip(value, plain, strict=True)]
-    return sorted(members, key=_canonical) if isinstance(value, set | frozenset) else members
-
-
-def _canonical(plain: Any) -> str:
-    return json.dumps(plain, sort_keys=True)
+    return (
+        sorted(members, key=lambda plain: json.dumps(plain, sort_keys=True))
+        if isinstance(value, set | frozenset)
+        else members
+    )
 
 
 def _sources(value: Any, plain: dict[str, Any]) -> dict[str, Any]:

@@ -222,9 +222,5 @@ def _redacted(name: str, value: Any, patterns: Sequence[SecretPattern]) -> Any:
 
 def _masked(text: str, patterns: Sequence[SecretPattern]) -> str:
     for pattern in patterns:
-        text = pattern.sub(_mask, text)
+        text = pattern.sub(lambda found: f"{found.groupdict().get('keep') or ''}{MASK}", text)
     return text
-
-
-def _mask(found: re.Match[str]) -> str:
-    return f"{found.groupdict().get('keep') or ''}{MASK}"

@@ -64,7 +64,8 @@ def opened(
     except BaseException:  # whatever ends this releases the lock
         log.close()
         raise
-    _say(run, log.findings)
+    for finding in log.findings:
+        _logging.logger(run=run).warning("a snapshot was passed over", finding=finding)
     if log.lease_lost:
         _logging.logger(run=run).warning("who held the run before did not give it back, and may still act for it")
     return log, before, state
@@ -147,11 +148,6 @@ def is_due(log: eventlog.Log) -> bool:
     """Whether the lines since the last snapshot weigh enough for the next one."""
     last = log.snapshot.size if log.snapshot is not None else 0
     return log.bytes_since_snapshot >= max(last, LEAST)
-
-
-def _say(run: str, findings: list[str]) -> None:
-    for finding in findings:
-        _logging.logger(run=run).warning("a snapshot was passed over", finding=finding)
 
 
 def compact(run: str, *, runs: eventlog.Runs) -> eventlog.Snapshot:

@@ -72,21 +72,8 @@ async def run(  # noqa: PLR0913 (each is one thing that a caller may want)
 ) -> Outcome[Any]:
     """Start the run of this id, or carry it on if it exists.
 
-    The same call again after a crash goes on.
-
-    Args:
-        agent: What runs.
-        task: The first message to the model.
-        run: The run's id.
-        runs: As for `start`.
-        inputs: As for `start`.
-        workspace: As for `start`, and for `resume` if it was moved.
-        after: As for `start`.
-        labels: As for `start`; those of a run that exists stay.
-        on_question: As for `start`.
-        watch: As for `start`.
-        clock: As for `start`.
-        grace: As for `start`.
+    The same call again after a crash goes on. What is given is as for `start`; also, `workspace` is as for `resume` if
+    it was moved, and the labels of a run that exists stay.
 
     Returns:
         `Finished`, at once if the run is done; or `Paused` when a person must decide.
@@ -144,19 +131,10 @@ def enqueue(
     labels: Mapping[str, str] | None = None,
     connection: Any = None,
 ) -> str:
-    """Make a run and leave it to a worker.
+    """Make a run and leave it to a worker, which needs an agent of this name. What is given is as for `start`.
 
-    Args:
-        agent: What runs; a worker needs one of its name.
-        task: The first message to the model.
-        runs: As for `start`.
-        inputs: As for `start`.
-        run: As for `start`.
-        workspace: As for `start`.
-        after: As for `start`.
-        labels: As for `start`.
-        connection: A connection of psycopg's to the database of the runs: the run is made in the transaction that is
-            open on it, and exists, for everybody else, once that commits.
+    With a `connection` of psycopg's to the database of the runs, the run is made in the transaction that is open on it,
+    and exists, for everybody else, once that commits.
 
     Returns:
         The run's id. Without `connection` the run is durable.

@@ -6,6 +6,7 @@ that end by themselves.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -55,13 +56,6 @@ class Resources:
                     raise
                 self.ready = False  # they may have ended by themselves
                 self._changed(error)
-                await _unless(self._leave, delay)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._leave.wait(), delay)
                 delay = min(2 * delay, MOST)
-
-
-async def _unless(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        pass

@@ -103,16 +103,7 @@ class Worker:
     ) -> Run[Any]:
         """Start a run in this worker, or attach to the one of this id.
 
-        Once this returns, the run is durable.
-
-        Args:
-            agent: One of the worker's agents.
-            task: The first message to the model.
-            inputs: As for `start`.
-            run: As for `start`.
-            workspace: As for `start`.
-            after: As for `start`.
-            labels: As for `start`.
+        Once this returns, the run is durable. The agent is one of the worker's; what else is given is as for `start`.
 
         Returns:
             The run. Beyond `at_once` it waits for its turn.

@@ -8,6 +8,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +27,7 @@ from runner.mcp._terms import Terms, Trust
 Transport = AbstractAsyncContextManager[Any]
 
 
+@dataclass(eq=False, repr=False)
 class Server:
     """An MCP server, by its URL, its `mcp.StdioServerParameters`, or a function that makes an SDK transport.
 
@@ -41,29 +43,31 @@ class Server:
                   middle of a call, which the newest protocol no longer lets them
     """
 
-    def __init__(
-        self,
-        where: str | mcp.StdioServerParameters | Callable[[], Transport],
-        *,
-        trust: Trust | Mapping[str, Trust] = "non_idempotent",
-        prefix: str = "",
-        name: str | None = None,
-        on_progress: Progress | None = None,
-        listing: str | Path | None = None,
-        connect: float = 30.0,
-        mode: str = "auto",
-    ) -> None:
-        self._where = where
-        self._trust = trust
-        self._prefix = prefix
-        self._name = name or _called(where)
-        self._on_progress = on_progress
-        self._listing = Path(listing) if listing is not None else None
-        self._connect = connect
-        self._mode = mode
+    where: str | mcp.StdioServerParameters | Callable[[], Transport]
+    _: KW_ONLY
+    trust: Trust | Mapping[str, Trust] = "non_idempotent"
+    prefix: str = ""
+    name: str | None = None
+    on_progress: Progress | None = None
+    listing: str | Path | None = None
+    connect: float = 30.0
+    mode: str = "auto"
+
+    def __post_init__(self) -> None:
         self._connection: Connection | None = None
         self._opening: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._elicitations: list[Elicitation] = []
+
+    @property
+    def _name(self) -> str:
+        """What errors call it."""
+        if isinstance(self.where, mcp.StdioServerParameters):
+            return self.name or self.where.command
+        return self.name or (self.where if isinstance(self.where, str) else "(a transport of your own)")
+
+    @property
+    def _file(self) -> Path | None:
+        return Path(self.listing) if self.listing is not None else None
 
     async def __aenter__(self) -> Self:
         """Connect. Raises `ServerDown`."""
@@ -92,18 +96,18 @@ class Server:
         with a schema that is no object, or very large or deep.
         """
         listed = await self._listed()
-        _terms.check([tool.name for tool in listed], self._trust)
+        _terms.check([tool.name for tool in listed], self.trust)
         return tuple(self._checked(tool, listed) for tool in listed)
 
     async def _listed(self) -> list[mcp.Tool]:
         try:
             listed = (await self._connected()).tools
         except ServerDown:
-            kept = _listing.kept(self._listing)
+            kept = _listing.kept(self._file)
             if kept is None:
                 raise
             return kept
-        _listing.keep(self._listing, listed)
+        _listing.keep(self._file, listed)
         return listed
 
     def tools_sync(self) -> tuple[runner.Tool, ...]:
@@ -129,7 +133,7 @@ class Server:
     def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
         try:
             _listing.check(tool, listed)
-            return self._tool(tool, _terms.of(tool, self._trust))
+            return self._tool(tool, _terms.of(tool, self.trust))
         except BadTool as bad:
             raise BadTool(bad.tool, f"{bad.why} (the MCP server {self._name} lists it)") from None
 
@@ -139,16 +143,9 @@ class Server:
 
         made = runner.Tool(
             body,
-            name=_terms.model_name(f"{self._prefix}{listed.name}"),
+            name=_terms.model_name(f"{self.prefix}{listed.name}"),
             schema=listed.input_schema | {"description": listed.description or listed.title or ""},
-            effect=terms.effect,
-            key_ttl=terms.key_ttl,
-            approval=terms.approval,
-            once_per=terms.once_per,
-            timeout=terms.timeout,
-            attempts=terms.attempts,
-            max_wait=terms.max_wait,
-            secret=terms.secret,
+            **terms.options(),
         )
         made.validate = functools.partial(_listing.problem, made.schema)
         if terms.lookup is not None:
@@ -163,9 +160,9 @@ class Server:
             raise ToolFailed(str(down), SOON) from down
         self._elicitations.append(elicitation)
         try:
-            return await _attempt.attempt(connection, tool, terms, call, elicitation, self._on_progress)
+            return await _attempt.attempt(connection, tool, terms, call, elicitation, self.on_progress)
         except asyncio.CancelledError:
-            if not isinstance(self._where, str):  # the process may hang, and would answer no later call either
+            if not isinstance(self.where, str):  # the process may hang, and would answer no later call either
                 await connection.close()
             raise
         finally:
@@ -185,22 +182,14 @@ class Server:
             self._opening = (loop, asyncio.Lock())
         async with self._opening[1]:
             if self._connection is None or not self._connection.alive:
-                self._connection = Connection(self._name, self._transport, self._elicited, self._mode)
-                await self._connection.open(self._connect)
+                self._connection = Connection(self._name, self._transport, self._elicited, self.mode)
+                await self._connection.open(self.connect)
             return self._connection
 
     def _transport(self, statuses: dict[str, int]) -> Transport:
-        if isinstance(self._where, str):
-            return _transport.transport(self._where, statuses)
-        if isinstance(self._where, mcp.StdioServerParameters):
-            where = self._where.model_copy(
-                update={"encoding_error_handler": "replace"}
-            )  # half a character ends no call
+        if isinstance(self.where, str):
+            return _transport.transport(self.where, statuses)
+        if isinstance(self.where, mcp.StdioServerParameters):
+            where = self.where.model_copy(update={"encoding_error_handler": "replace"})  # half a character ends no call
             return mcp.stdio_client(where)
-        return self._where()
-
-
-def _called(where: object) -> str:
-    if isinstance(where, str):
-        return where
-    return where.command if isinstance(where, mcp.StdioServerParameters) else "(a transport of your own)"
+        return self.where()

@@ -19,6 +19,9 @@ Effect = Literal["reads", "idempotent", "keyed", "non_idempotent"]
 Lookup = Callable[[Call], Any]
 
 
+_OF_A_LOOKUP = ("lookup", "visible_within", "refused")
+
+
 @dataclass(frozen=True)
 class Terms:
     """How a server's tool is declared. The fields are those of `runner.tool` and of `Tool.lookup`.
@@ -38,6 +41,10 @@ class Terms:
     lookup: Lookup | None = None
     visible_within: float | None = None
     refused: Collection[int] = ()
+
+    def options(self) -> dict[str, Any]:
+        """What `runner.Tool` takes of them."""
+        return {name: value for name, value in vars(self).items() if name not in _OF_A_LOOKUP}
 
 
 def model_name(name: str) -> str:

@@ -88,8 +88,10 @@ def failure(error: Exception) -> ModelError | None:
     names = {client_error(cause) for cause in causes(error)} - {None}
     if names:
         unsent = names & (NEVER_SENDABLE | NOT_CONNECTED)
-        return ModelError(f"no answer came: {_chain(error)}", transient=not names & NEVER_SENDABLE, billed=not unsent)
-    if _of(error, "anthropic", "openai") or (isinstance(error, TypeError) and "authentication" in str(error)):
+        chain = " from ".join(f"{type(cause).__name__}: {cause}" for cause in causes(error))
+        return ModelError(f"no answer came: {chain}", transient=not names & NEVER_SENDABLE, billed=not unsent)
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    if packages & {"anthropic", "openai"} or (isinstance(error, TypeError) and "authentication" in str(error)):
         return ModelError(f"it can't be asked: {error}", transient=False)
     return None
 
@@ -151,11 +153,3 @@ def _words(body: str) -> tuple[list[str], str]:
     names.sort(key=lambda name: name not in SPENT | PASSING_KINDS)
     words = inner.get("message")
     return names or [""], (words if isinstance(words, str) and words else body.strip())[:MOST_WORDS]
-
-
-def _of(error: BaseException, *packages: str) -> bool:
-    return any(kind.__module__.partition(".")[0] in packages for kind in type(error).__mro__)
-
-
-def _chain(error: BaseException) -> str:
-    return " from ".join(f"{type(cause).__name__}: {cause}" for cause in causes(error))

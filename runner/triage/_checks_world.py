@@ -117,14 +117,10 @@ def shows(evidence: Evidence, crash: str, lines: tuple[str, ...]) -> str:
 def no_leftovers(evidence: Evidence) -> str:
     """No half-made file, cache or compiled module is left in the workspace."""
     names = [place.relative_to(evidence.world.workspace).as_posix() for place in evidence.world.workspace.rglob("*")]
-    left = [name for name in names if _is_left(name.rpartition("/")[2])]
+    left = [name for name in names if (own := name.rpartition("/")[2]).startswith(_LEFT) or own.endswith(_LEFT_ENDS)]
     if not names:
         return "the workspace is empty"
     return f"left over: {', '.join(sorted(left))}" if left else ""
-
-
-def _is_left(name: str) -> bool:
-    return name.startswith(_LEFT) or name.endswith(_LEFT_ENDS)
 
 
 def _last(text: str) -> str:

@@ -20,10 +20,9 @@ a refusal because of the key itself (mostly 422, also 400)        unknown
   worth another try.
 """
 
-from collections.abc import Collection
-from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, Self
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 from runner import Call, OutcomeUnknown, ToolFailed, current_call
 from runner._transport import NEVER_SENT, SOON, Meaning, client_error, retry_after
@@ -84,7 +83,8 @@ def result(
     raise ToolFailed(why, after if meaning == "wait" else None)
 
 
-class sending:  # noqa: N801 (used like a function: `with sending():`)
+@contextmanager
+def sending() -> Iterator[None]:
     """Classifies a client's errors: the request was never sent, or its outcome is unknown.
 
     Use one `with sending():` block for each request of a call, in sync or async code. Errors that are not the
@@ -95,28 +95,21 @@ class sending:  # noqa: N801 (used like a function: `with sending():`)
         OutcomeUnknown: It may have been sent, or the block raised `ToolFailed` and an earlier block of the same attempt
             had sent something.
     """
-
-    def __enter__(self) -> Self:
-        self._own = _call()
-        self._before = dict(self._own.sent) if self._own is not None else {}
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        call, before = self._own, self._before
-        acts = call is None or call.acts
-        if isinstance(error, ToolFailed):
-            if acts and before:
-                raise OutcomeUnknown(
-                    f"{error.why} (an earlier request of this call was sent)", error.retry_after
-                ) from error
-            return
+    call = _call()
+    acts = call is None or call.acts
+    before = call is not None and bool(call.sent)
+    try:
+        yield
+    except ToolFailed as error:
+        if not (acts and before):
+            raise
+        raise OutcomeUnknown(f"{error.why} (an earlier request of this call was sent)", error.retry_after) from error
+    except Exception as error:
         name = client_error(error)
         if name is None or name == "InvalidURL":  # a mistake in the tool's own code
-            return
+            raise
         if name == "HTTPStatusError":  # `raise_for_status()` said no more than the status
-            result(error.response)  # type: ignore[union-attr] # this class has it
+            result(error.response)  # type: ignore[attr-defined] # this class has it
         request = _request(error)
         why = f"{name}: {error}" if str(error) else name
         if acts and (before or _may_have_acted(name, request)):
@@ -127,11 +120,8 @@ class sending:  # noqa: N801 (used like a function: `with sending():`)
 
 def _meaning(response: Any, status: int, *, keyed: bool) -> Meaning:
     meaning = meaning_of(status)
-    return (
-        "unknown"
-        if meaning == "refused" and keyed and _about_the_key(status, _body.start(response, MOST_TEXT))
-        else meaning
-    )
+    about_the_key = meaning == "refused" and keyed and _about_the_key(status, _body.start(response, MOST_TEXT))
+    return "unknown" if about_the_key else meaning
 
 
 def _about_the_key(status: int, text: str) -> bool:
