@@ -1,7 +1,5 @@
 """Arguments of every kind of type: what fits is taken and comes back, what does not is said in full."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whatever a model writes, arguments are taken or refused, and what was taken is taken again as it is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

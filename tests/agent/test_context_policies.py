@@ -1,7 +1,5 @@
 """What is sent of a long conversation: the first message always, results never without their calls, and marks."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What can't work is refused where it is declared, and the error says what to write instead."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta

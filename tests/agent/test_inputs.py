@@ -1,7 +1,5 @@
 """Inputs: facts of one run, typed, stored once, and shown to the model only where the instructions say so."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

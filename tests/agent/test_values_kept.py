@@ -1,7 +1,5 @@
 """What a model wrote is what runs: no key, member or field is lost on the way, and none in silence."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -3,8 +3,6 @@
 Where two processes have to meet they do so in the directory that $MEETING names.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Runs brought to a certain place, and the ways to spoil one, for the tests of every command."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

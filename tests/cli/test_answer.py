@@ -1,7 +1,5 @@
 """`refold approve`, `refuse`, `settle` and `stop`: a person's word, once, from any process."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`refold bench`: it says what was measured, refuses where nothing would be, and leaves nothing behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

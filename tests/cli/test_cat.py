@@ -1,7 +1,5 @@
 """`refold cat`: the bytes of a log, and nothing that only looks like them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """`refold compact`: a snapshot by hand; every event stays."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import eventlog

@@ -1,7 +1,5 @@
 """Every command on runs in a database: the same words as on a directory, and no password among them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

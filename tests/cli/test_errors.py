@@ -1,7 +1,5 @@
 """Every error is a sentence, a hint and a status; nobody gets a traceback for bad input."""
 
-from __future__ import annotations
-
 import errno
 import pickle
 from datetime import UTC, datetime

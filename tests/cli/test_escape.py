@@ -1,7 +1,5 @@
 """What a person reads can't be hidden, forged, or pushed off the screen by whoever wrote the text."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from datetime import UTC, datetime

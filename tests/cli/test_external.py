@@ -1,7 +1,5 @@
 """Commands that other packages bring to `refold` by an entry point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

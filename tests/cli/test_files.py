@@ -1,7 +1,5 @@
 """Files for people are their owner's alone, and no command writes where it was not asked to."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`refold guarantees`: one line for each tool, and an exit status that CI can stand on."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import AGENTS, Refold

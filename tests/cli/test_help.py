@@ -1,7 +1,5 @@
 """The help is a page that reads well: a sentence for each command and each option, and all statuses."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 from collections.abc import Callable

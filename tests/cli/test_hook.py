@@ -1,7 +1,5 @@
 """`--on-question CMD`: a command of the user's decides, and a hook that breaks decides nothing."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Somebody outside is told of every open question, at least once, signed, and under a key that is the question's."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """What is printed is right in every locale and moves no terminal."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

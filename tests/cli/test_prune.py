@@ -1,7 +1,5 @@
 """`refold prune`: what ended long ago goes, what may go on or is needed stays, and no request is carried out twice."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`refold resume RUN`: any process carries a run on, and only one at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

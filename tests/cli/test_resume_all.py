@@ -1,7 +1,5 @@
 """`refold resume --all`: one command after a deploy."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

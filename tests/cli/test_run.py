@@ -1,7 +1,5 @@
 """`refold run`: a user's own agent from the command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import timedelta

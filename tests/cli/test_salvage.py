@@ -1,7 +1,5 @@
 """`refold salvage`: what is good of a damaged run can be read under another name, and is never carried on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`refold show`: where a run stands, for programs and for people."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

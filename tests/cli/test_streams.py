@@ -1,7 +1,5 @@
 """The command at the edges of a shell: streams that are closed, narrow terminals, a directory that is not there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

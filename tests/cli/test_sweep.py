@@ -1,7 +1,5 @@
 """`refold sweep`: the table, the JSON, one scenario again, and a status that CI can stand on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

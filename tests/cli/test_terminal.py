@@ -1,7 +1,5 @@
 """What a person at a terminal sees and may type: a live view, questions whose default is No, nothing that it obeys."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """`refold tracker`: the faults of a world's tracker, kept in the world and obeyed at once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

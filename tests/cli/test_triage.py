@@ -1,7 +1,5 @@
 """`refold triage`: the demonstration, killed, answered and resumed by three processes, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

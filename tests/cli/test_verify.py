@@ -1,7 +1,5 @@
 """`refold verify`: whether a log is whole, said so that a person and a program can act on it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import eventlog

@@ -1,7 +1,5 @@
 """Every event can be said, and says what a person needs of it."""
 
-from __future__ import annotations
-
 import io
 import re
 import typing

@@ -1,7 +1,5 @@
 """`refold worker`: a process that carries on what is due, and leaves when it is told to."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Places for the tests of MCP, and the servers they talk to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 nonsense, `half` with half of an emoji, and `hangs` never answers in the first process, the one that makes FILE.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

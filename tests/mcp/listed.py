@@ -5,8 +5,6 @@ in hex that it prints before that. Each call adds a
 line to FILE.calls.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

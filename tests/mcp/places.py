@@ -1,7 +1,5 @@
 """The shop as a test sees it: its file, its process, and the ways to reach it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

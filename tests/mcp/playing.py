@@ -1,7 +1,5 @@
 """Runs in this process whose tools are a server's."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a process that may die does: it runs or resumes one agent that pays once, in a shop reached over MCP."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -4,8 +4,6 @@ Tests order a death in `FILE.trouble`: "before 123" kills process 123 before the
 The server removes the file when it obeys, so each death happens once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

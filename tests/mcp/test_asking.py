@@ -1,7 +1,5 @@
 """What a server asks a person becomes a question of the run: whoever answers it, whenever, from any process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

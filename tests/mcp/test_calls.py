@@ -1,7 +1,5 @@
 """A server's tools as an agent's: what goes to the server, what comes back, and what a lost call means."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server whose tools are others in the next life: nothing runs unasked that would have been asked about before."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

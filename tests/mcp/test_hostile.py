@@ -1,7 +1,5 @@
 """Servers that list what no agent should take: refused in a sentence that names the server."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

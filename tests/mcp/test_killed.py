@@ -1,7 +1,5 @@
 """Killed on either side, at every point of a call, over stdio and over HTTP: one payment, and the run finishes."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

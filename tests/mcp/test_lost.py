@@ -1,7 +1,5 @@
 """A call whose answer never came, or came as an error: what is certain, and what stays open."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """`refold mcp`: an assistant can read what a run did, in an old protocol and a new one, and can change nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

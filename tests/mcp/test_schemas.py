@@ -1,7 +1,5 @@
 """A tool whose arguments a server describes: `runner.tool(schema=...)`, and the check of arguments by that schema."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

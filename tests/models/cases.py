@@ -1,7 +1,5 @@
 """What these tests share: tools, agents, ways to run them, and the SDKs' own word on what a request may be."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta

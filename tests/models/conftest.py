@@ -1,7 +1,5 @@
 """Keys that are no keys, and no address but the test's own."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.dialects import KEY

@@ -4,8 +4,6 @@ Replies are spelled as no serialiser of ours would spell them, with spaces, esca
 future, so that whatever is rebuilt instead of kept is found out.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable

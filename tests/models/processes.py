@@ -1,7 +1,5 @@
 """What runs in processes that may die: one agent over a vendor's model, started or resumed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -3,8 +3,6 @@
 It is written on bare sockets, because no server that keeps the rules of HTTP would break off in the middle of a body.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

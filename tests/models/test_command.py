@@ -1,7 +1,5 @@
 """`refold run --model`: another model than the agent's, its key from the environment alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """SIGKILL before and after a reply is saved: nothing is paid twice that was saved, and the next request is the same."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

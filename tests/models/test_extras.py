@@ -1,7 +1,5 @@
 """The SDKs are extras: imported when used, and missed with a sentence."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import subprocess

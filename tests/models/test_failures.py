@@ -1,7 +1,5 @@
 """Asks that come to nothing: what may be asked again, what may have been paid, and when."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

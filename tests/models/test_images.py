@@ -1,7 +1,5 @@
 """Images that tools return: they reach the models that take them, and a server that refuses them gets text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

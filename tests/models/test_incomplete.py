@@ -1,7 +1,5 @@
 """Replies that are not whole: cut connections, cut streams, errors in their middle, and what only looks like one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

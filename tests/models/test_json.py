@@ -1,7 +1,5 @@
 """Cutting JSON into pieces of its own text, and events out of bytes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dollars: what was said to be used, at the prices of the logged time; unknown is never nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Servers that refuse on the next request what they sent themselves: the conversation is sent once more, rebuilt."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

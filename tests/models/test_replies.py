@@ -1,7 +1,5 @@
 """What a reply becomes, whole and streamed, and that it goes back as it came."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exactly what is sent: bodies, headers, the user's parameters, and what another vendor wrote."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What these tests share: the command in this process, and a directory of runs."""
 
-from __future__ import annotations
-
 from tests.cli.conftest import refold, runs
 
 __all__ = ["refold", "runs"]

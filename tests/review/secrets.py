@@ -3,8 +3,6 @@
 None is real: they are put together here, so that no scanner of this repository takes them for keys.
 """
 
-from __future__ import annotations
-
 import base64
 
 HEX, ABC, MIX = "0123456789abcdef" * 12, "abcdefghijklmnopqrstuvwxyz" * 6, "aB3dE5gH7jK9mN1pQ2sT4vW6xY8z" * 6

@@ -1,7 +1,5 @@
 """Damage in front of a snapshot: a resume may begin after it, but whoever judges a run must not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Masks: what looks like a secret is hidden, and what does not is left as it was."""
 
-from __future__ import annotations
-
 import re
 import time
 

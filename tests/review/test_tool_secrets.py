@@ -1,7 +1,5 @@
 """What a tool declares as secret is masked before anything is logged, however it is written."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

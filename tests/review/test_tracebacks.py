@@ -1,7 +1,5 @@
 """An exception in a tool can be found: its type, its message and its traceback stand in the log, in show and audit."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

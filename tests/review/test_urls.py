@@ -1,7 +1,5 @@
 """What stands in a URL beside the place itself, who asks and with which key, is in no error of ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A shop whose every effect is counted, agents that use it, and a person who always tells the truth."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

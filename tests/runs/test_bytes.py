@@ -1,7 +1,5 @@
 """One script in a directory and in a database: the same bytes, but for what names the run, the machine, the time."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

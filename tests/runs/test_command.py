@@ -1,7 +1,5 @@
 """`refold fork`, and every other command on a fork."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

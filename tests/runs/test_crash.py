@@ -1,7 +1,5 @@
 """A crash between any two steps of a fork: no fork or a whole one, and nothing done twice."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Decisions that say more than yes, standing rules, and messages: from outside, by the hook, and after any death."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

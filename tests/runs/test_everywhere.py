@@ -1,7 +1,5 @@
 """Wherever a run is forked, an effect is made once: by its fork, and in random histories by what the fork guard has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Forks of one history know of each other: what one of them did is guarded in the next, and never do two go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

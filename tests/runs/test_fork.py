@@ -1,7 +1,5 @@
 """A fork: what it begins with, what becomes of its parent, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

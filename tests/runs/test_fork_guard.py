@@ -1,7 +1,5 @@
 """The fork guard: what the parent did after the line is offered, not done again, until a person says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

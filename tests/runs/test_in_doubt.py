@@ -1,7 +1,5 @@
 """A call that is open at the line itself: the fork's ladder settles it, with the key in the parent's marker."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A list of runs reads their statuses; what these say is what the log says, or the log is read."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """Forks of random histories in a difficult walk: what the parent did is not done again by itself, whatever happens."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

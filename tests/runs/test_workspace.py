@@ -1,7 +1,5 @@
 """A fork goes on in the same workspace, which must hold what it held at the line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

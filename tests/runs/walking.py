@@ -1,7 +1,5 @@
 """A random history is forked at any line; the fork walks on in the same difficult walk, with the truth beside it."""
 
-from __future__ import annotations
-
 import replay
 import runner
 from replay import Event, Question

@@ -1,7 +1,5 @@
 """The web application of the guide, with the agents of these tests, in processes of its own under uvicorn."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -3,8 +3,6 @@
 Its processes are told by the environment where broker, runs and effects are.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

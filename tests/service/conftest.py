@@ -1,7 +1,5 @@
 """A place for runs, and workers that do not wait as long as outside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

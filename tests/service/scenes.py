@@ -1,7 +1,5 @@
 """Agents and scenes for the tests of a service; some scenes are played in processes of their own."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Start or attach: the same call, made again, goes on with the run that it began."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Who makes a run due rings, and a worker that hears it takes it: nobody waits for the next look at all runs."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Celery, with redis, late acknowledgements and a patience shorter than a task: what it runs twice happens once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

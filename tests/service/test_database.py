@@ -1,7 +1,5 @@
 """A worker on a database: idle it costs next to nothing, and what is due is carried on exactly once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

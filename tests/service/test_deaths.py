@@ -1,7 +1,5 @@
 """Workers die, leave and join; what they carried goes on in the others, and nothing happens twice."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

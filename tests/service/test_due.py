@@ -1,7 +1,5 @@
 """When a run is due that nobody holds: its status says so to every worker."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs that nobody holds are found, whatever their time or their mail says, and nothing of a past life is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """Inputs of runs that are attached to: they are those that the run was begun with, or the call is another one."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

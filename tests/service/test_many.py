@@ -1,7 +1,5 @@
 """Many runs beside each other: those that rest cost nothing, and those that hang or wait keep no other waiting."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """procrastinate carries runs on: jobs are made with them, lost ones are made again, and each effect happens once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """What an agent's runs share: made by its `resources`, read as `call.resources`."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

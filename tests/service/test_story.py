@@ -1,7 +1,5 @@
 """The story of a service: the web application of the guide, killed and drained under load, by real processes."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

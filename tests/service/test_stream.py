@@ -1,7 +1,5 @@
 """Whoever follows a run gets every saved line once and in order, hears what is not saved, and never slows the run."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """A worker carries on what is due, side by side, and gives everything back when it leaves."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil

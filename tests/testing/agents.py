@@ -3,8 +3,6 @@
 All send letters by a post office. What differs is how the tool is written, what it declares, and what the office does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import Counter

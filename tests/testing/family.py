@@ -1,7 +1,5 @@
 """An office with two clerks, who are child runs side by side: one needs a person's yes, the other posts at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta

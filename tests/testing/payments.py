@@ -1,7 +1,5 @@
 """Eight payments at once, to banks that know keys, that can be asked, and that know nothing; each invoice counted."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

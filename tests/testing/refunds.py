@@ -3,8 +3,6 @@
 Its bank remembers keys; its till does not, and can be asked. Both write down what they did.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import Counter

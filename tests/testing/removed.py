@@ -1,7 +1,5 @@
 """Safeguards of the runner taken out, each in one place, for the sweep to find."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta

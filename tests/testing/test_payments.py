@@ -1,7 +1,5 @@
 """Eight payments side by side, crashed at every point: none is made twice or lost; what was saved is not in doubt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

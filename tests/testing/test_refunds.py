@@ -1,7 +1,5 @@
 """The acceptance story of typed agents, against servers that speak the vendors' protocols; and its sweep."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The sweep can be trusted: it names the mistake of each of 40 wrong agents, and accuses none of 20 right ones."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any

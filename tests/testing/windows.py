@@ -1,7 +1,5 @@
 """Where a call is open, from the order of a run's points alone: no word of the runner's is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 SAVED = "write seg-000001.jsonl, after"

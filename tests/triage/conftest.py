@@ -1,7 +1,5 @@
 """One finished run of each task for a test session, and no tracker left behind by any test."""
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Iterator
 from pathlib import Path

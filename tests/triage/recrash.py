@@ -5,8 +5,6 @@ with what the users typed; only the places of the workspace and of the interpret
 a crash reporter does.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

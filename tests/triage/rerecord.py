@@ -5,8 +5,6 @@ purpose the recording no longer answers it, and this runs the jobs again with th
 answer now.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Ways to break a finished job or its log: the check that must find it, what is wrong then, and how it is done."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """A tracker in the test's own process, over a real file, asked without a socket."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path

@@ -6,8 +6,6 @@ kept in a folder that the session's processes share; and pytest runs in forks of
 tests of `_suite` itself use neither.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The batch: what its recorded conversation is made of, and what its checks look at."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

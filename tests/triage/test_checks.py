@@ -1,7 +1,5 @@
 """Each check fails when what it promises is not so, and then alone."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The code tools: a patch that can tell whether it happened, and tests that are really run and really end."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """The issue tools: what each answer of the tracker proves, and a declaration that tells the truth about the service."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

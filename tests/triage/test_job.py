@@ -1,7 +1,5 @@
 """The job as a user runs it: started, asked, held, carried on, and started anew."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Killed by SIGKILL around every tool, each job ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from pathlib import Path

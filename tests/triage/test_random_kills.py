@@ -4,8 +4,6 @@ Nothing of a test session is shared with them: a process that dies while it wait
 answer to the next one.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from runner import testing, triage

@@ -3,8 +3,6 @@
 When the points or the counts change on purpose, `python -m tests.triage.test_sweep` writes the table afresh.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tracker's answers: one issue for a key, and the faults that it was given."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

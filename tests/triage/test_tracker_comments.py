@@ -1,7 +1,5 @@
 """The tracker's comments: the same promises as for issues, in a table of their own."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

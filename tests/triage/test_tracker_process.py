@@ -1,7 +1,5 @@
 """The tracker's process: one for a world, found again, started again, gone when nobody needs it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

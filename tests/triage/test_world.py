@@ -1,7 +1,5 @@
 """A world appears complete, belongs to one task, and lets one process in."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

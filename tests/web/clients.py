@@ -3,8 +3,6 @@
 A test's tool is written once, as a sync function of a `Sender`; for an async client the same steps are awaited.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable

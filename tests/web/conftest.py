@@ -1,7 +1,5 @@
 """Places for the tests of web."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """When a refusal speaks for the whole attempt, and when it can't: second requests, redirects, and what only reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

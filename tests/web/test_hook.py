@@ -1,7 +1,5 @@
 """The key goes with what can act, once, and never by guessing: a request that can't have its key is not sent."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import threading

@@ -1,7 +1,5 @@
 """Services that answer with what no client should take: a bomb, a deep body, a redirect to a stranger, a long wait."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

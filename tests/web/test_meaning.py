@@ -1,7 +1,5 @@
 """What came back and what it says about the attempt: against raw sockets that fail in each way, with both libraries."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

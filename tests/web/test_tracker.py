@@ -1,7 +1,5 @@
 """The hook and the classifier against the triage job's real tracker: keys expired, ignored, mismatched, in flight."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The protocol is JSON over HTTP, and these tests need a dozen of its commands; a 
 to install for that.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

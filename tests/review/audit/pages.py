@@ -1,7 +1,5 @@
 """What a page holds, as a browser's parser sees it: its tags, its text, its links and what it would run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from html.parser import HTMLParser

@@ -4,8 +4,6 @@ A story in memory (`tests.support.story`) says what happened; here it becomes a 
 bytes wherever and whenever it is written.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec.structs import replace

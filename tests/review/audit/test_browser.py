@@ -3,8 +3,6 @@
 Long, so they run with `make test-full`. `REFOLD_PICTURES=DIR` keeps what was seen, for eyes.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`refold audit` and `refold show --at`: the story of a run, and where it stood once, for people and for programs."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

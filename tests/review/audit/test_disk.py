@@ -1,7 +1,5 @@
 """Audit of a run on disk: what no event says and the bytes do, and how far a damaged log can be told."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

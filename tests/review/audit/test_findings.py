@@ -1,7 +1,5 @@
 """Findings that the story of a run adds up to, beyond those that one event shows."""
 
-from __future__ import annotations
-
 import replay
 from replay.events import AttemptEnded, LookupAnswered, UnknownEvent
 from replay.stories import LifeStory

@@ -1,7 +1,5 @@
 """The page's scale and its cuts: every bar on it, every text within the budget."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from itertools import pairwise
 

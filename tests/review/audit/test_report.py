@@ -1,7 +1,5 @@
 """`refold report`: a page that tells a run, harmless whatever the run has read, and the same for the same history."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Runs of every shape there is: each has a story and a page, whatever happened in it."""
 
-from __future__ import annotations
-
 import runner
 from runner._cli._render import _page
 from tests.cli.conftest import Refold

@@ -1,7 +1,5 @@
 """Agents for `--agent tests.review.retrace.agents:NAME`: one that made a run, and what a deploy may have made of it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Literal
 

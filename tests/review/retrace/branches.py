@@ -6,8 +6,6 @@ and the filters of comprehensions counted too. Told to, it sends one of them the
 `decide` for a branch that this history takes.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

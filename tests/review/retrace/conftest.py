@@ -1,7 +1,5 @@
 """The command in a process of its own, and a history of the triage batch."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import process

@@ -3,8 +3,6 @@
 A program of its own: coverage can measure one thing at a time, and a test session may be measured already.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 

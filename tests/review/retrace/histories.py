@@ -3,8 +3,6 @@
 The batch's log stays as it is when the code changes: that the current code still goes its way is what is tested.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

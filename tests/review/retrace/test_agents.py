@@ -1,7 +1,5 @@
 """The current agent against a history: another decision is named at its first place, other words are drift."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A run becomes a test: it passes as a stranger runs it, fails when the agent goes another way, and holds no secret."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs of every shape: a retrace by their own agent finds nothing, and so does one of what is exported of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

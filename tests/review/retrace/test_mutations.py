@@ -4,8 +4,6 @@ The list of branches comes from the history itself, so it grows with the code. W
 found out by asking the turned `decide` at each place, without the retrace.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

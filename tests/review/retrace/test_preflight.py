@@ -1,7 +1,5 @@
 """Preflight: for every unfinished run whether the current code can go on, and what stands in the way."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from datetime import datetime, timedelta

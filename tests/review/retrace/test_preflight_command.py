@@ -1,7 +1,5 @@
 """The command `refold preflight`, and the resume that refuses another agent's run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

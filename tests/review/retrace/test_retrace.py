@@ -1,7 +1,5 @@
 """Retrace from a log and from the command: what it says, what it leaves alone, and what it does not depend on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

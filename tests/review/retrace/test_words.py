@@ -1,7 +1,5 @@
 """The words of a decision: other ones are drift, where they are the decider's own."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Letters go out as often as they are sent; each has a reference that they can be 
 any process may open the bank.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

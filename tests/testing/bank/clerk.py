@@ -1,7 +1,5 @@
 """The agent: it looks at the account, pays the rent, and mails a receipt."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import runner

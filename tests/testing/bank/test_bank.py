@@ -1,7 +1,5 @@
 """The clerk never pays the rent twice and never loses a receipt, wherever it crashes: a user's own agent, swept."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable
