@@ -14,8 +14,8 @@ import replay
 from replay.values import Definitions, Limits
 from runner._agent import output as _output
 from runner._agent.adapters import Unsupported
-from runner._agent.agent_options import FITS, AgentOptions, PlainOptions
 from runner._agent.context import Policy
+from runner._agent.declaration import AGENT, AgentOptions, PlainOptions
 from runner._agent.generics import Defaults, TypeVar
 from runner._agent.loop import Loop
 from runner._agent.model import Model, ToolSpec
@@ -154,7 +154,7 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
         def __init__(self, **options: Any) -> None: ...
 
     def __post_init__(self) -> None:
-        for field_name, (fits, words) in FITS.items():
+        for field_name, (fits, words) in AGENT.items():
             value = getattr(self, field_name)
             if not fits(value):
                 raise BadAgent(f"{field_name} is {value!r}, not {words}")

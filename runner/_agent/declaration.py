@@ -1,4 +1,4 @@
-"""What may be declared: each option of a tool once, with its default and what is accepted.
+"""What may be declared: each option of a tool once, with its default and what is accepted; and of an agent.
 
 What can't work is refused where it is declared, in a sentence that says what to write instead.
 """
@@ -8,10 +8,14 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, NamedTuple, TypedDict, TypeGuard, get_args, get_type_hints
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, Required, TypedDict, TypeGuard, get_args, get_type_hints
 
-from replay.values import Effect
+import msgspec
+
+from replay.values import Effect, Limits
+from runner._agent.context import DropResults, KeepLast, Policy, SummariseAfter, TokenBudget
+from runner._agent.model import Model
 from runner._agent.plain import Secret
 from runner._agent.sanitize import MAX_WAIT
 from runner.errors import BadTool
@@ -130,3 +134,60 @@ def lookup(tool: str, find: object, visible_within: object) -> Any:
         return get_type_hints(find).get(first)
     except Exception:  # noqa: BLE001 (resolving a hint runs the user's own names and attributes)
         return None
+
+
+def _limits(value: object) -> bool:
+    fields = msgspec.structs.asdict(value) if isinstance(value, Limits) else {"turns": -1}
+    until = fields.pop("until", None)
+    aware = until is None or (isinstance(until, datetime) and until.tzinfo is not None)
+    return aware and all(limit is None or number(limit, 0) for limit in fields.values())
+
+
+def _policy(value: object) -> bool:
+    if isinstance(value, SummariseAfter | KeepLast | DropResults | TokenBudget):
+        return all(number(count, 0) for name, count in vars(value).items() if name != "instructions")
+    return value is None or callable(value)
+
+
+AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda v: isinstance(v, str) and bool(v.strip()), 'a name, such as "support"'),
+    "model": (
+        lambda v: not isinstance(v, type) and callable(getattr(v, "ask", None)) and callable(getattr(v, "bound", None)),
+        'a model, such as runner.models.named("anthropic:...")',
+    ),
+    "tools": (lambda v: several(v, object), "a list of tools"),
+    "instructions": (lambda v: isinstance(v, str) or callable(v), "text, or a function of the inputs"),
+    "output_retries": (lambda v: number(v, 0) and isinstance(v, int), "a whole number from 0"),
+    "validate": (lambda v: v is None or callable(v), "a function of an output"),
+    "limits": (_limits, "a runner.Limits of numbers from 0, and a time with its zone"),
+    "context": (_policy, "a policy, such as runner.SummariseAfter(100_000), of numbers from 0, or None"),
+    "approve": (lambda v: v in ("ask", "off"), "'ask' or 'off'"),
+    "answer_within": (
+        lambda v: v is None or (isinstance(v, timedelta) and v > timedelta(0)),
+        "a timedelta above 0, such as timedelta(hours=24)",
+    ),
+    "parallel": (lambda v: number(v, 1) and isinstance(v, int), "a whole number from 1"),
+    "parameters": (lambda v: isinstance(v, Mapping), "a dictionary"),
+    "resources": (lambda v: v is None or callable(v), "a function that makes an async context manager"),
+}
+"""What each field of an agent accepts, and in words."""
+
+
+class AgentOptions(TypedDict, total=False):
+    """What has no part in an agent's type."""
+
+    name: Required[str]
+    model: Required[Model]
+    limits: Limits
+    context: Policy | None
+    approve: Literal["ask", "off"]
+    parameters: Mapping[str, Any]
+    output_retries: int
+    answer_within: timedelta | None
+    parallel: int
+
+
+class PlainOptions(AgentOptions, total=False):
+    """The same for an agent without inputs."""
+
+    instructions: str

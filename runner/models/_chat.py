@@ -7,7 +7,8 @@ server that reports no usage counts as having used the bound.
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -16,26 +17,22 @@ from replay.messages import ToolCall
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._responses import OpenAI, tier
-from runner.models._vendor import Parsed, usage
+from runner.models._vendor import Assembly, Parsed, usage
 
 DONE = "[DONE]"
 
 
-class Assembly:
-    """One stream; `heard` is given each piece."""
+@dataclass
+class Stream(Assembly):
+    """One stream."""
 
-    def __init__(self, heard: Callable[..., None]) -> None:
-        self._heard = heard
-        self._tools: dict[int, str] = {}
-        self._response: dict[str, str] = {}
-        self._choice: dict[str, str] = {}
-        self._message: _pieces.Piece = {}
-        self._done = False
+    _response: dict[str, str] = field(default_factory=dict)
+    _choice: dict[str, str] = field(default_factory=dict)
+    _message: _pieces.Piece = field(default_factory=dict)
 
     def take(self, data: str) -> bool:
-        """See `_vendor.Assembly`. Raises `ModelError` for an error that the provider reports in the stream."""
         if data.strip() == DONE:
-            self._done = True
+            self.done = "finish_reason" in self._choice
             return True
         chunk = _json.fields(data)
         if "error" in chunk and chunk["error"] != "null":
@@ -47,7 +44,7 @@ class Assembly:
             delta = _json.fields(choice.pop("delta", "{}"))
             self._choice |= {name: said for name, said in choice.items() if said != "null"}
             _pieces.add(self._message, delta)
-            self._heard(_json.value(delta.get("content", "null")))
+            self.heard(_json.value(delta.get("content", "null")))
             self._arguments(_json.value(delta.get("tool_calls", "null")))
         return False
 
@@ -55,12 +52,10 @@ class Assembly:
         for call in calls if isinstance(calls, list) else ():
             function = call.get("function") or {}
             index = call.get("index", 0)
-            self._tools[index] = function.get("name") or self._tools.get(index, "")
-            self._heard(function.get("arguments"), index, self._tools[index])
+            self.calls[index] = index, function.get("name") or self.calls.get(index, (index, ""))[1]
+            self.heard(function.get("arguments"), *self.calls[index])
 
-    def whole(self) -> tuple[str, Mapping[int, str]]:
-        if not self._done or "finish_reason" not in self._choice:
-            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
+    def _reply(self) -> tuple[str, Mapping[int, str]]:
         choice = self._choice | {"message": _pieces.written({"role": '"assistant"', **self._message})}
         choices = _json.array_of([_json.object_of(choice)])
         return _json.object_of(self._response | {"object": '"chat.completion"', "choices": choices}), {}
@@ -84,7 +79,7 @@ class Chat(OpenAI):
     conversation = "messages"
     schema = "response_format"
     taken = frozenset({"n"})
-    assembly = Assembly
+    assembly = Stream
 
     def _sold_by(self, client: Any, base_url: str | None) -> str:
         return str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL") or HOME

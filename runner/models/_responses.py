@@ -5,46 +5,40 @@ reply is complete only when its `status` says so; streamed, it is the response t
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from replay.messages import ToolCall
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _turns
-from runner.models._vendor import Parsed, Vendor, texts, usage
+from runner.models._vendor import Assembly, Parsed, Vendor, texts, usage
 
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
-class Assembly:
-    """One stream; `heard` is given each piece. Its last event carries the whole response."""
+@dataclass
+class Stream(Assembly):
+    """One stream. Its last event carries the whole response."""
 
-    def __init__(self, heard: Any) -> None:
-        self._heard = heard
-        self._calls: dict[str, tuple[int, object]] = {}
-        self._response: str | None = None
+    _response: str = ""
 
     def take(self, data: str) -> bool:
-        """See `_vendor.Assembly`. Raises `ModelError` for an error that the provider reports in the stream."""
         event = _json.fields(data)
         kind = _json.value(event["type"])
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            self._heard(_json.value(event["delta"]))
+            self.heard(_json.value(event["delta"]))
         elif kind == "response.output_item.added" and _json.inside(event["item"], "type") == '"function_call"':
-            self._calls[event["output_index"]] = (
-                len(self._calls),
-                _json.value(_json.inside(event["item"], "name") or "null"),
-            )
-        elif kind == "response.function_call_arguments.delta" and event["output_index"] in self._calls:
-            self._heard(_json.value(event["delta"]), *self._calls[event["output_index"]])
+            name = _json.value(_json.inside(event["item"], "name") or "null")
+            self.calls[event["output_index"]] = len(self.calls), name
+        elif kind == "response.function_call_arguments.delta" and event["output_index"] in self.calls:
+            self.heard(_json.value(event["delta"]), *self.calls[event["output_index"]])
         elif kind == "error":
             raise _errors.said(data)
         elif kind in ENDS:
-            self._response = event["response"]
-        return self._response is not None
+            self._response, self.done = event["response"], True
+        return self.done
 
-    def whole(self) -> tuple[str, Mapping[int, str]]:
-        if self._response is None:
-            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
+    def _reply(self) -> tuple[str, Mapping[int, str]]:
         return self._response, {}
 
 
@@ -67,7 +61,7 @@ class Responses(OpenAI):
     conversation = "input"
     schema = "text"
     taken = frozenset({"instructions"})
-    assembly = Assembly
+    assembly = Stream
 
     def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
         fields: dict[str, Any] = {"max_output_tokens": self._max_tokens, "store": False}

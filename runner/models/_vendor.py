@@ -10,7 +10,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from replay.messages import CostBound, Reply, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
@@ -27,21 +27,36 @@ OnText = Callable[[str, str], None]
 """Takes the id of the run and a piece of text."""
 
 
-class Assembly(Protocol):
-    """Makes one reply out of a stream's events; what it is made with is given each piece, as `Request.heard` is."""
+@dataclass
+class Assembly(ABC):
+    """Makes one reply out of a stream's events; `heard` is given each piece, as `Request.heard` is.
 
-    def __init__(self, heard: Callable[..., None]) -> None: ...
+    `calls` are those that have begun, by how the stream names them, each with its place among them and its tool.
+    """
 
+    heard: Callable[..., None]
+    calls: dict[Any, tuple[int, object]] = field(default_factory=dict)
+    done: bool = False
+
+    @abstractmethod
     def take(self, data: str) -> bool:
-        """Take an event's data; True when the provider said that the reply is complete."""
-        ...
+        """Take an event's data; True when the provider said that the reply is complete.
+
+        Raises `ModelError` for an error that the provider reports in the stream.
+        """
 
     def whole(self) -> tuple[str, Mapping[int, str]]:
         """The reply as the provider would have sent it in one piece, and raw arguments it has no place for.
 
         Raises `ModelError` when it is not complete.
         """
-        ...
+        if not self.done:
+            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
+        return self._reply()
+
+    @abstractmethod
+    def _reply(self) -> tuple[str, Mapping[int, str]]:
+        """`whole`, once it is complete."""
 
 
 @dataclass(frozen=True)

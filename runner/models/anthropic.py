@@ -12,14 +12,15 @@ Anthropic's own guide has it; the call keeps the text.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from replay.messages import Result, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._output import ANTHROPIC
-from runner.models._vendor import Parsed, Vendor, count, texts
+from runner.models._vendor import Assembly, Parsed, Vendor, count, texts
 
 WRAP = "INVALID_JSON"
 
@@ -29,18 +30,15 @@ def as_object(arguments: str) -> str:
     return arguments if _json.strict_object(arguments) else _json.object_of({WRAP: _json.string(arguments)})
 
 
-class Assembly:
-    """One stream; `heard` is given each piece."""
+@dataclass
+class Stream(Assembly):
+    """One stream."""
 
-    def __init__(self, heard: Callable[..., None]) -> None:
-        self._heard = heard
-        self._calls: dict[int, tuple[int, object]] = {}
-        self._message: dict[str, str] = {}
-        self._blocks: defaultdict[int, _pieces.Piece] = defaultdict(dict)
-        self._done = False
+    _message: dict[str, str] = field(default_factory=dict)
+    _blocks: defaultdict[int, _pieces.Piece] = field(default_factory=lambda: defaultdict(dict))
 
     def take(self, data: str) -> bool:
-        """See `_vendor.Assembly`. Raises `ModelError` for an error that the provider reports in the stream."""
+        """See `_vendor.Assembly`."""
         event = _json.fields(data)
         kind = _json.value(event["type"])
         if kind == "message_start":
@@ -51,15 +49,15 @@ class Assembly:
             self._end(event)
         elif kind == "error":
             raise _errors.said(data)
-        self._done = self._done or kind == "message_stop"
-        return self._done
+        self.done = self.done or kind == "message_stop"
+        return self.done
 
     def _block(self, index: int, event: dict[str, str]) -> None:
         if "content_block" in event:
             block = _json.fields(event["content_block"])
             _pieces.add(self._blocks[index], block)
             if block.get("type") == '"tool_use"':
-                self._calls[index] = len(self._calls), _json.value(block.get("name", "null"))
+                self.calls[index] = len(self.calls), _json.value(block.get("name", "null"))
             return
         delta = _json.fields(event["delta"])
         kind = _json.value(delta.pop("type"))
@@ -67,9 +65,9 @@ class Assembly:
             delta = {"citations": _json.array_of(delta.values())}
         _pieces.add(self._blocks[index], delta)
         if kind == "text_delta":
-            self._heard(_json.value(delta["text"]))
-        elif kind == "input_json_delta" and index in self._calls:
-            self._heard(_json.value(delta["partial_json"]), *self._calls[index])
+            self.heard(_json.value(delta["text"]))
+        elif kind == "input_json_delta" and index in self.calls:
+            self.heard(_json.value(delta["partial_json"]), *self.calls[index])
 
     def _end(self, event: dict[str, str]) -> None:
         """Take what is known only at the end; its usage is the total, and leaves out what did not change."""
@@ -79,10 +77,7 @@ class Assembly:
         self._message |= {name: piece for name, piece in event.items() if name != "type"}
         self._message["usage"] = _json.object_of(usage)
 
-    def whole(self) -> tuple[str, Mapping[int, str]]:
-        """See `_vendor.Assembly`."""
-        if not self._done:
-            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
+    def _reply(self) -> tuple[str, Mapping[int, str]]:
         arguments: dict[int, str] = {}
         blocks = [block for _, block in sorted(self._blocks.items())]
         for place, block in enumerate(blocks):
@@ -114,7 +109,7 @@ class Anthropic(Vendor):
     schema = "output_config"
     dialect = ANTHROPIC
     taken = frozenset({"system"})
-    assembly = Assembly
+    assembly = Stream
 
     def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on it)
         system = {"system": request.instructions} if request.instructions else {}

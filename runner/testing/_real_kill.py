@@ -156,7 +156,7 @@ def random_kills(
     """
     made = Inputs(**swept)
     _, wanted = _undisturbed(made, after_death)
-    began, row = time.monotonic(), Row(mode="random")
+    began, found, count = time.monotonic(), list[Scenario](), 0
     chance = random.Random(seed)  # noqa: S311 (moments, no secrets)
     while (passed := time.monotonic() - began) < seconds:
         folder = Path(tempfile.mkdtemp(prefix="refold-random-")).resolve()
@@ -166,21 +166,15 @@ def random_kills(
         one = run.judge("random", "random", how, wanted, deaths=kills.count)
         why = [*one.why, *(check(run.outside()) if check is not None and not one.unfinished else ())]
         run.clean_up()
-        row = _added(row, count_scenarios("random", "", [msgspec.structs.replace(one, why=tuple(why))]), kills.count)
+        found.append(msgspec.structs.replace(one, why=tuple(why)))
+        count += kills.count
         if not why:
             shutil.rmtree(folder, ignore_errors=True)
         elif failed is not None:
             failed(f"a run of {made.task} went wrong under random SIGKILLs: {why[0]}; it is kept in {folder}")
     if progress is not None:
         progress(passed)
-    return row
-
-
-def _added(row: Row, more: Row, kills: int) -> Row:
-    """The sum of two rows, of which the second is of one run with so many kills."""
-    more = msgspec.structs.replace(more, scenarios=kills)
-    counts = {name: getattr(row, name) + getattr(more, name) for name in Row.__struct_fields__[2:]}
-    return Row(mode=row.mode, **counts)
+    return msgspec.structs.replace(count_scenarios("random", "", found), scenarios=count)
 
 
 class _Kills:
