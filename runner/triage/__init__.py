@@ -17,11 +17,10 @@ from runner.triage._job import LIMITS, Job, agent_of
 from runner.triage._kills import killed, random_kills, sweep
 from runner.triage._task import Task
 from runner.triage._task import names as tasks
-from runner.triage._tracker_faults import TrackerFaults
-from runner.triage._tracker_faults import read as tracker_faults
-from runner.triage._tracker_faults import write as set_tracker_faults
 from runner.triage._tracker_process import url as tracker
-from runner.triage._world import World
+from runner.triage._world import TrackerFaults, World
+from runner.triage._world import faults_of as tracker_faults
+from runner.triage._world import set_faults as set_tracker_faults
 from runner.triage.errors import NoSuchTask, NoSuchTool, TrackerDown, TriageError, WorldHeld, WrongWorld
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import runner
 import runner.web
-from runner.triage import _tracker_faults, _tracker_process
+from runner.triage import _tracker_process, _world
 from runner.triage.errors import TrackerDown
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def tools(world: Path, connect: Connect | None = None) -> tuple[runner.Tool, ...
     `connect` reaches another tracker than the world's own process.
     """
     reach = connect or functools.partial(_own, world)
-    faults = _tracker_faults.read(world)
+    faults = _world.faults_of(world)
     keyed = not faults.ignore_keys and faults.key_ttl > TIMEOUT
     effect: Literal["keyed", "non_idempotent"] = "keyed" if keyed else "non_idempotent"
     key_ttl = timedelta(seconds=faults.key_ttl) if keyed else None

@@ -21,11 +21,10 @@ import msgspec
 
 import runner
 from runner import testing
-from runner.triage import _tracker_faults
 from runner.triage._job import Job
-from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_process import address
 from runner.triage._tracker_store import Comment, Issue, Store, comments, issues
+from runner.triage._world import TrackerFaults, set_faults
 
 TASK = "sweep"
 LARGER = ("m1-done-after-delete", "batch")
@@ -125,7 +124,7 @@ class Scene(Place):
         super().__init__(folder, approve="ask")
         faults = TrackerFaults(ignore_keys=ignore_keys)
         if ignore_keys:
-            _tracker_faults.write(folder, faults)
+            set_faults(folder, faults)
         self.store = Store(Path(":memory:"), lambda: _TODAY)
         tracker = httpx.ASGITransport(Tracker(self.store, lambda: faults, str))
         connect = partial(httpx.AsyncClient, transport=tracker, base_url="http://127.0.0.1", trust_env=False)

@@ -27,8 +27,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_store import Comment, Draft, Issue, KeyMismatch, NoSuchIssue, Remark, Store
+from runner.triage._world import TrackerFaults
 
 _MAX_BODY = 1 << 20
 _BODY_SECONDS = 10.0

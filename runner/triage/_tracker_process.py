@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runner.triage import _files, _tracker_faults
+from runner.triage import _files, _world
 from runner.triage.errors import TrackerDown, WrongWorld
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ async def _serve(
         socket.create_server(("127.0.0.1", 0)) as listening,
     ):
         here = Address(f"http://127.0.0.1:{listening.getsockname()[1]}", os.getpid(), secrets.token_hex(16))
-        app = Tracker(store, lambda: _tracker_faults.read(world), here.proof)
+        app = Tracker(store, lambda: _world.faults_of(world), here.proof)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", ws="none"))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         _files.replace(world / "tracker.address", msgspec.json.encode(here))

@@ -3,6 +3,10 @@
 It holds `workspace/`, unpacked once, `tracker.sqlite` with the tracker's other files, and the lock that keeps a
 second process out of the workspace. Whether a workspace is there is decided by its name alone: it appears complete or
 not at all.
+
+Beside the tracker's file are the faults that it was given. The tracker reads them at every request, so a running one
+changes at once. The job reads them when it declares its tools, because a tool's effect is a statement about the
+service: a tracker that ignores keys makes filing a `non_idempotent`.
 """
 
 import shutil
@@ -11,9 +15,56 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.triage import _files, _tracker_faults
+import msgspec
+
+from runner.triage import _files
 from runner.triage._task import Task, files
 from runner.triage.errors import WorldHeld, WrongWorld
+
+DAY = 86_400.0
+
+
+class TrackerFaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the tracker misbehaves; without arguments it does not.
+
+    Args:
+        ignore_keys: every request makes a new issue or comment.
+        key_ttl: seconds for which a key is remembered.
+        delay: seconds between the commit and the reply.
+        lookup_down: asking for what came under a key answers 503.
+    """
+
+    ignore_keys: bool = False
+    key_ttl: float = DAY
+    delay: float = 0.0
+    lookup_down: bool = False
+
+
+def faults_of(world: Path) -> TrackerFaults:
+    """The faults that `world` keeps; none if none were set.
+
+    Raises:
+        WrongWorld: the file holds something else. A misspelt fault that is ignored would let a test pass for nothing.
+    """
+    try:
+        return msgspec.json.decode(_files.read(world / "tracker.json"), type=TrackerFaults)
+    except FileNotFoundError:
+        return TrackerFaults()
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        raise WrongWorld(str(world), f"tracker.json can't be read: {error}") from error
+
+
+def set_faults(world: Path, faults: TrackerFaults) -> None:
+    """Keep `faults` in `world`, which is made (mode 0700) if absent. A running tracker has them at its next request.
+
+    Raises:
+        WrongWorld: there can't be a world at this path.
+    """
+    try:
+        _files.make_private(world)
+        _files.replace(world / "tracker.json", msgspec.json.format(msgspec.json.encode(faults)) + b"\n")
+    except OSError as error:
+        raise WrongWorld(str(world), error.strerror or str(error)) from error
 
 
 class World:
@@ -81,8 +132,8 @@ class World:
         number = 1
         while (elsewhere := self.path.with_name(f"{self.path.name}.{number}")).exists():
             number += 1
-        faults = _tracker_faults.read(self.path)
+        faults = faults_of(self.path)
         self.path.rename(elsewhere)
-        _tracker_faults.write(self.path, faults)
+        set_faults(self.path, faults)
         _files.sync(self.path.parent)
         return elsewhere

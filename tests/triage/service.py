@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 
 from runner.triage._tracker import Tracker
-from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Store
+from runner.triage._world import TrackerFaults
 
 DRAFT = {"cause": "done-after-delete", "title": "it crashes", "body": "IndexError"}
 REMARK = {"text": "the fix is in"}

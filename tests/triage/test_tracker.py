@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from runner.triage import _tracker
-from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Draft, Store, issues
+from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, Service, posted
 
 

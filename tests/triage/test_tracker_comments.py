@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.triage._tracker_faults import TrackerFaults
 from runner.triage._tracker_store import Draft, Remark, Store, comments, issues
+from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, REMARK, Service
 
 
