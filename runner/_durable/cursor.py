@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +136,16 @@ class Cursor:
         for turn in self.turns[min(self._first, place) if skipping else place : place + 1]:
             turn.taken = True
         self._here = max(self._here, place)
+
+    def reach(self, what: What, ids: Collection[str]) -> bool:
+        """Come to the reply that orders calls of these ids, if one from here on does. Whether what it says is here."""
+        if self._here >= 0 and self.turns[self._here].what == what:
+            return True
+        for place in range(max(self._here, 0), len(self.turns)):
+            if any(call.provider_id in ids for call in self.turns[place].calls if call.provider_id):
+                self._come_to(place, skipping=True)
+                break
+        return False
 
     def step(self, name: str) -> tuple[int, str | None]:
         """The number of the next step of this name, and what it came to, if that is recorded."""

@@ -120,8 +120,13 @@ class Durable:
             return turn.reply
 
     async def adopt(self, reply: Reply) -> None:
-        """Take over the calls of a reply from before this run: neither a turn nor spend."""
-        await self._make(reply.calls)
+        """Take over calls that no reply of this run ordered so: neither a turn nor spend. Once, whoever asks for it.
+
+        They come from before this run, or stand for those of the current reply with the same ids, which do not run.
+        """
+        async with self._order:
+            if not self._cursor.reach(ordered(reply.calls), {call.provider_id for call in reply.calls}):
+                await self._make(reply.calls)
 
     async def call(self, provider_id: str, name: str, body: Body, arguments: Arguments = None) -> ResultRecorded:
         """What a call of the current reply comes to: what is recorded, or what the ladder and `body` come to now.
@@ -135,12 +140,9 @@ class Durable:
     async def approve(self, provider_id: str, name: str) -> QuestionAnswered:
         """A person's answer about a call of the current reply that the framework holds back."""
         _, call = self._find(provider_id, name)
-        asked = [q for q in self.state.questions.values() if q.call == call.id and q.kind == "approve" and q.answer]
-        if asked and asked[-1].answer is not None:
-            return asked[-1].answer
-        answered = await self.pump.approval(call.id)
-        assert isinstance(answered, QuestionAnswered)
-        return answered
+        asked = (q for q in self.state.questions.values() if q.call == call.id and q.kind == "approve")
+        said = [question.answer for question in asked if question.answer is not None]
+        return said[-1] if said else cast("QuestionAnswered", await self.pump.approval(call.id))
 
     async def step(self, name: str, body: Callable[[], object]) -> Any:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
@@ -188,7 +190,8 @@ class Durable:
             written = json.dumps(dict(arguments or {}), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise BadTool(name, f"its arguments are no JSON: {error}") from error
-        turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
+        async with self._order:
+            turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
         result = await self._result(turn, turn.calls[0], body)
         if result.how not in HAPPENED and result.how != "responded":
             raise ToolFailed(result.text)
@@ -247,16 +250,15 @@ class Durable:
         return self.pump.diverge(self._cursor.left, f"the program makes {words} that the log does not hold", str(what))
 
     async def _make(self, calls: Sequence[ToolCall], body: Body | None = None, *, demanded: bool = False) -> Turn:
-        async with self._order:
-            turn = await self._recorded(ordered(calls), f"a call of {', '.join(call.tool for call in calls)}")
-            if turn is None:
-                number = self.state.made + 1
-                named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
-                wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
-                await self.pump.next(named, Demand(None), {}, wanted)
-                turn = self._cursor.turns[-1]
-            turn.served.update(call.id for call in turn.calls if not call.provider_id)
-            return turn
+        turn = await self._recorded(ordered(calls), f"a call of {', '.join(call.tool for call in calls)}")
+        if turn is None:
+            number = self.state.made + 1
+            named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
+            wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
+            await self.pump.next(named, Demand(None), {}, wanted)
+            turn = self._cursor.turns[-1]
+        turn.served.update(call.id for call in turn.calls if not call.provider_id)
+        return turn
 
     def _find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall]:
         self.pump.check()
@@ -274,9 +276,7 @@ class Durable:
             return known
         new = changed(self.pump, self._tools.get(call.tool), call, given)
         self.pump.executed += 1
-        result = await self.pump.result(call.id, self._tools.demand(call.tool, body), new)
-        assert isinstance(result, ResultRecorded)
-        return result
+        return cast("ResultRecorded", await self.pump.result(call.id, self._tools.demand(call.tool, body), new))
 
     async def end(self, error: BaseException | None = None) -> None:
         """End the block: write the answer, or raise what ended it. A signal counts, whatever became of it."""

@@ -12,8 +12,9 @@ How its loop maps on a run's phases:
    belongs to one attempt. A `ToolMessage` with the status error says that the attempt did nothing.
 3. `interrupt()` in a tool takes the call back: the attempt did nothing, and the call is still due. So does an error of
    a tool that only reads, which LangGraph raises: the next life calls it again.
-   What a reviewer edits is what the log says ran. In the interrupt mode `per_call` an edit of a call that acts is
-   refused; so is a reviewer's edit of a call that needs a yes of the run, or to another tool.
+   What a reviewer edits is what the log says ran; a call that becomes one of another tool is made instead, as one of
+   the program's own. Refused: in the interrupt mode `per_call` an edit of a call that acts; an edit of a call that
+   needs a yes of the run, or that was tried with other arguments.
 4. What LangChain answers by itself (calls of structured output, calls that a person rejected) is a call that the
    program did not run.
 5. The last message, or the structured response, is the run's answer. An agent that was interrupted has none: its run

@@ -32,6 +32,7 @@ class _Recorded(BaseChatModel):
 
     said: BaseMessage
     model_name: Any = None
+    profile: Any = None
 
     @property
     def _llm_type(self) -> str:
@@ -47,7 +48,7 @@ class _Recorded(BaseChatModel):
         return self._generate()
 
 
-class Asks(AgentMiddleware[Any, Any, Any]):
+class Asks(AgentMiddleware):
     """The innermost: every request to the model is an ask."""
 
     def __init__(self, terms: Terms, *, reviews_calls: bool = False) -> None:
@@ -95,9 +96,8 @@ class Asks(AgentMiddleware[Any, Any, Any]):
             raise ToolFailed(NOT_EDITED)
 
     async def _ask(self, run: Durable, request: Any, ask: Callable[[], Any]) -> Reply:
-        system = request.system_message
         digests = Digests(
-            instructions=replay.digest(str(system.text if system else "").encode()),
+            instructions=replay.digest(str(request.system_prompt or "").encode()),
             tools=run.chain(request.tools, _shown, of="tools"),
             messages=run.chain(request.messages, dump),
             parameters=replay.digest(as_json([repr(request.tool_choice), request.model_settings]).encode()),
@@ -112,7 +112,9 @@ def _again(request: Any, reply: Reply) -> Any:
     """The request with a model that gives the recorded reply."""
     said = next(m for m in messages_from_dict(json.loads(reply.raw)) if isinstance(m, AIMessage))
     name = next((n for at in ("model_name", "model", "model_id") if (n := getattr(request.model, at, None))), None)
-    return request.override(model=_Recorded(said=said, model_name=name, profile=request.model.profile))
+    return request.override(
+        model=_Recorded(said=said, model_name=name, profile=getattr(request.model, "profile", None))
+    )
 
 
 def _shown(tool: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -22,7 +22,7 @@ _EDITS = "hitl_edited_tool_calls"
 """Where LangChain's `HumanInTheLoopMiddleware` keeps what a reviewer made of calls."""
 
 
-class Calls(AgentMiddleware[Any, Any, Any]):
+class Calls(AgentMiddleware):
     """The outermost: every call of a tool is a call, and the agent's end is the run's."""
 
     def __init__(self, terms: Terms) -> None:
@@ -54,13 +54,22 @@ class Calls(AgentMiddleware[Any, Any, Any]):
         return attempt.result(run.wait(self._call(run, request, call_tool)))
 
     async def _call(self, run: Durable, request: Any, body: Callable[[Call], Any]) -> ResultRecorded:
-        wanted = request.tool_call
-        run.knows([self._terms.of(wanted["name"], request.tool)])
-        provider_id = wanted["id"] or ""
-        if not run.has_call(provider_id, wanted["name"]):  # it waited in the conversation
+        wanted, edits = request.tool_call, _edits(request)
+        provider_id, ran = wanted["id"] or "", edits.get(wanted["id"], wanted)
+        tool = request.tool
+        if ran["name"] != wanted["name"]:
+            tool = next((one for one in request.runtime.tools if one.name == ran["name"]), None)
+            if tool is None:
+                run.pump.refuse(f"a reviewer made a call of {wanted['name']} one of {ran['name']}, which is no tool")
+        run.knows([self._terms.of(ran["name"], tool)])
+        known = run.has_call(provider_id, ran["name"])
+        if edits or not known:
             said = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
-            await run.adopt(reply_of([said], None))
-        return await run.call(provider_id, wanted["name"], body, _reviewed(run, request))
+            calls = [{**call, **edits.get(call["id"], {})} for call in said.tool_calls]
+            moved = any(call["name"] != one["name"] for call, one in zip(calls, said.tool_calls, strict=True))
+            if moved or not known:  # another tool runs, or it waited in the conversation
+                await run.adopt(reply_of([said.model_copy(update={"tool_calls": calls})], None))
+        return await run.call(provider_id, ran["name"], body, json.loads(as_json(ran["args"])))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         self.after_agent(state, runtime)
@@ -73,13 +82,9 @@ class Calls(AgentMiddleware[Any, Any, Any]):
         run.answer = as_json(structured) if structured is not None else str(messages[-1].text) if messages else ""
 
 
-def _reviewed(run: Durable, request: Any) -> Any:
-    """The arguments of a call, which a reviewer may have edited before this middleware sees it."""
-    wanted = request.tool_call
-    edited = (request.state.get(_EDITS) or {}).get(wanted["id"]) if isinstance(request.state, dict) else None
-    if edited is not None and edited["name"] != wanted["name"]:
-        run.pump.refuse(f"a reviewer made a call of {edited['name']} of one of {wanted['name']}: reject it instead")
-    return json.loads(as_json((edited or wanted)["args"]))
+def _edits(request: Any) -> Mapping[Any, Any]:
+    """What a reviewer made of calls of the reply, by their ids; this middleware sees a call before that is applied."""
+    return (request.state.get(_EDITS) or {}) if isinstance(request.state, dict) else {}
 
 
 class _Attempt:
@@ -95,7 +100,11 @@ class _Attempt:
         """The request with the arguments that run, which a person may have edited."""
         if not self._run.edited(call.id):
             return self._request
-        return self._request.override(tool_call={**self._wanted, "args": dict(call.arguments)})
+        mine, args, edits = self._wanted["id"], dict(call.arguments), _edits(self._request)
+        changed: dict[str, Any] = {"tool_call": {**self._wanted, "args": args}}
+        if mine in edits:  # a reviewer's edit would be applied again
+            changed["state"] = {**self._request.state, _EDITS: {**edits, mine: {**edits[mine], "args": args}}}
+        return self._request.override(**changed)
 
     @contextlib.contextmanager
     def of(self, call: Call) -> Iterator[None]:

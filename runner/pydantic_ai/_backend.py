@@ -35,24 +35,14 @@ _DID_NOTHING = ("approval_required", "call_deferred", "model_retry", "tool_faile
 _DEFERRED = _DID_NOTHING[:2]
 
 
-class Seen:
-    """What this adapter knows of a durable run in this life: how many runs of each agent it has seen."""
-
-    def __init__(self) -> None:
-        self._runs: Counter[tuple[str, str]] = Counter()
-        self.adopting = asyncio.Lock()
-
-    def nth(self, agent: str, where: str = "") -> int:
-        """Count one more run of this agent there."""
-        self._runs[agent, where] += 1
-        return self._runs[agent, where]
+_begun: WeakKeyDictionary[Durable, Counter[tuple[str, str]]] = WeakKeyDictionary()
 
 
-_all_seen: WeakKeyDictionary[Durable, Seen] = WeakKeyDictionary()
-
-
-def seen_of(run: Durable) -> Seen:
-    return _all_seen.setdefault(run, Seen())
+def nth(run: Durable, agent: str, where: str = "") -> int:
+    """Count one more run of this agent, there, in this life of a durable run."""
+    counts = _begun.setdefault(run, Counter())
+    counts[agent, where] += 1
+    return counts[agent, where]
 
 
 async def _in_loop_of(run: Durable, doing: Callable[[Callable[..., Any]], Awaitable[T]], body: Callable[..., Any]) -> T:
@@ -138,18 +128,15 @@ class Backend(JournalCallableOperationBackend[None]):
         async def called(it: Any) -> ResultRecorded:
             if definition is not None:
                 run.knows([self._owner.declare(definition)])
-            seen = seen_of(run)
-            async with seen.adopting:
-                if not run.has_call(ctx.tool_call_id, name):
-                    said = next(message for message in reversed(ctx.messages) if message.kind == "response")
-                    await run.adopt(reply_of(to_jsonable_python(said)))
+            if not run.has_call(ctx.tool_call_id, name):
+                said = next(message for message in reversed(ctx.messages) if message.kind == "response")
+                await run.adopt(reply_of(to_jsonable_python(said)))
             result = await run.call(ctx.tool_call_id, name, it, _overridden(args, ctx, tool))
             if not ctx.tool_call_approved or not result.raw or json.loads(result.raw)["kind"] not in _DEFERRED:
                 return result
             again = f"{ctx.tool_call_id} approved"
-            async with seen.adopting:
-                await run.adopt(Reply(calls=(ToolCall(tool=name, arguments=written, provider_id=again),)))
-                return await run.call(again, name, it)
+            await run.adopt(Reply(calls=(ToolCall(tool=name, arguments=written, provider_id=again),)))
+            return await run.call(again, name, it)
 
         written = json.dumps(to_jsonable_python(args, fallback=str))
         result = await _in_loop_of(run, called, call_tool)

@@ -7,23 +7,37 @@ import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability
 from pydantic_ai.capabilities.instrumentation import Instrumentation
 from pydantic_ai.durable_exec import (
     JSON_CODEC,
     BaseDurabilityCapability,
+    DurabilityCodec,
     DurabilityEngineSpec,
     conversation_id_from_run_id,
     replay_scope,
 )
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_core import to_json
 
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
 from runner._durable import current, declared, durable
-from runner.pydantic_ai._backend import Backend, seen_of
+from runner.pydantic_ai._backend import Backend, nth
+
+
+class _Json(DurabilityCodec):
+    """pydantic-ai's own, which would write bytes of a tool in another way than its model reads them."""
+
+    load = JSON_CODEC.load
+
+    def dump(self, tp: Any, value: Any) -> Any:
+        if isinstance(getattr(value, "result", None), bytes):
+            to_json(value.result)  # they must be UTF-8, as outside of a run
+        return JSON_CODEC.dump(tp, value)
 
 
 class _Scope(AbstractCapability[Any]):
@@ -53,7 +67,7 @@ class Refold(BaseDurabilityCapability[Any]):
         engine_name="refold",
         durable_unit_noun="step",
         durable_container_noun="run",
-        codec=JSON_CODEC,
+        codec=_Json(),
         toolset_lifecycles={
             "function": "enter-always",
             "mcp": "enter-in-durable-unit",
@@ -67,6 +81,7 @@ class Refold(BaseDurabilityCapability[Any]):
         self._terms = dict(tools or {})
         self._approvals = approvals
         self._declared: dict[str, tuple[Any, Tool]] = {}
+        self._given: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
     def for_agent(self, agent: Any) -> AbstractCapability[Any]:
         """The capability bound to an agent. pydantic-ai calls it."""
@@ -87,12 +102,25 @@ class Refold(BaseDurabilityCapability[Any]):
         """Whether this code belongs to a durable run."""
         return current() is not None
 
+    async def resolve_model_id(self, ctx: Any, *, model_id: str) -> Any:
+        """A model that a run was given as an object. pydantic-ai calls it."""
+        return self._given.get(model_id) or await super().resolve_model_id(ctx, model_id=model_id)
+
+    def _find_model_id(self, model: Any) -> str | None:
+        """The id of a request's model. One that nobody registered is known as itself: it stays in this process."""
+        try:
+            return super()._find_model_id(model)
+        except UserError:
+            name = f"{model.model_id} {id(model)}"
+            self._given[name] = model
+            return name
+
     def get_default_run_id(self) -> str | None:
         """The same id in each life."""
         run = current()
         if run is None:
             return None
-        return f"{run.run}:{self.name}:{seen_of(run).nth(self.name)}"
+        return f"{run.run}:{self.name}:{nth(run, self.name)}"
 
     def get_default_conversation_id(self, run_id: str) -> str | None:
         """The same id in each life."""
@@ -110,8 +138,8 @@ class Refold(BaseDurabilityCapability[Any]):
         call = CURRENT.get(None)
         if call is not None and call.run == run.run:
             task = ctx.prompt if isinstance(ctx.prompt, str) else f"{self.name}, asked by another agent"
-            nth = seen_of(run).nth(self.name, f"{call.id} {call.n}")
-            name = self.name if nth == 1 else f"{self.name}-{nth}"
+            number = nth(run, self.name, f"{call.id} {call.n}")
+            name = self.name if number == 1 else f"{self.name}-{number}"
             assert run.pump.opened is not None  # a tool runs in a run that goes on
             store = run.pump.opened.life.store
             options: Any = {"limits": run.state.limits, "approve": run.state.approve}

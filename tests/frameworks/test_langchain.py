@@ -199,7 +199,7 @@ async def test_arguments_that_a_reviewer_in_the_framework_edits_are_what_the_too
 async def test_an_edit_of_a_call_that_is_on_its_way_is_refused_with_a_sentence(tmp_path: Path) -> None:
     """The attempt was logged with other arguments: nothing runs, and the model reads why."""
 
-    class Edits(AgentMiddleware[Any, Any, Any]):
+    class Edits(AgentMiddleware):
         interrupt_mode = "per_call"
 
         async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
@@ -240,6 +240,117 @@ async def test_an_edit_in_the_framework_of_a_call_that_needs_a_yes_here_is_refus
     assert log == ["ask"]
 
 
+def reviewed(runs: Path, tools: list[Any], replies: Callable[[list[str]], AIMessage], **terms: Any) -> Any:
+    """Opens one run again and again, with an agent whose wires a reviewer looks at: each gives the last message."""
+    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
+    made = middleware(human, tools=dict.fromkeys(("wire", "mail"), "idempotent") | terms)
+    agent: Any = create_agent(Scripted(log=[], replies=replies), tools, middleware=made, checkpointer=InMemorySaver())
+
+    async def go(given: Any = GO) -> str:
+        async with runner.durable("go", runs=runs, run="r"):
+            out = await agent.ainvoke(given, {"configurable": {"thread_id": "t"}})
+        return str(out["messages"][-1].text)
+
+    return go
+
+
+def edit_to(name: str, **args: Any) -> Command[Any]:
+    """A reviewer's answer that makes one call another one."""
+    return Command(resume={"decisions": [{"type": "edit", "edited_action": {"name": name, "args": args}}]})
+
+
+@pytest.mark.parametrize("approval", [False, True])
+async def test_a_call_that_a_reviewer_makes_one_of_another_tool_is_made_instead(tmp_path: Path, approval: bool) -> None:
+    """By what that tool declares; a call beside it runs once, too, and the log says what became of each."""
+    log: list[str] = []
+
+    @tool
+    def wire(cents: int) -> str:
+        """Wire it."""
+        log.append(f"wire {cents}")
+        return "wired"
+
+    @tool
+    def mail(to: str) -> str:
+        """Mail it."""
+        log.append(f"mail {to}")
+        return f"mailed {to}"
+
+    both = calls(("wire", {"cents": 5}), ("mail", {"to": "b"}))
+    go = reviewed(
+        tmp_path,
+        [wire, mail],
+        lambda said: both if not said else AIMessage(str(said)),
+        mail={"effect": "idempotent", "approval": approval},
+    )
+    await go()
+    answer: Any = edit_to("mail", to="a")
+    if approval:
+        with pytest.raises(runner.NeedsDecision) as asked:
+            await go(answer)
+        assert log == []
+        first, second = sorted(asked.value.questions)
+        runner.edit("r", first, "boss", {"to": "c"}, runs=tmp_path)
+        runner.approve("r", second, "boss", runs=tmp_path)
+        answer = None
+    text, to = await go(answer), "c" if approval else "a"
+    assert sorted(log) == sorted([f"mail {to}", "mail b"])
+    assert f"mailed {to}" in text
+    assert "mailed b" in text
+    told = [(one.tool, one.how) for one in replay.audit(eventlog.store(tmp_path).read("r").lines).calls]
+    assert told == [("wire", "invalid"), ("mail", "invalid"), ("mail", "ran"), ("mail", "ran")]
+
+
+async def test_a_reviewers_edit_to_a_tool_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    """Nothing runs."""
+
+    @tool
+    def wire(cents: int) -> str:
+        """Wire it."""
+        return f"wired {cents}"
+
+    go = reviewed(tmp_path, [wire], once("wire", cents=5))
+    await go()
+    with pytest.raises(errors.BadAgent, match="which is no tool"):
+        await go(edit_to("fax", cents=5))
+
+
+@pytest.mark.parametrize("cents", [3, 4])
+async def test_after_the_first_try_a_call_keeps_its_arguments(tmp_path: Path, cents: int) -> None:
+    """The try may have happened: the same edit goes on, and another one is refused."""
+    log: list[int] = []
+
+    @tool
+    def wire(cents: int) -> str:
+        """Wire it."""
+        log.append(cents)
+        if len(log) == 1:
+            raise OSError("connection lost")
+        return f"wired {cents}"
+
+    replies, saver = once("wire", cents=5), InMemorySaver()
+    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
+    model = Scripted(log=[], replies=replies)
+
+    async def life(given: Any, thread: str) -> Any:
+        agent: Any = create_agent(model, [wire], middleware=middleware(human), checkpointer=saver)
+        async with runner.durable("go", runs=tmp_path, run="r"):
+            return await agent.ainvoke(given, {"configurable": {"thread_id": thread}})
+
+    await life(GO, "first")
+    with pytest.raises(runner.NeedsDecision) as asked:
+        await life(edit_to("wire", cents=3), "first")
+    runner.settle("r", asked.value.questions[0], "me", "rerun", runs=tmp_path)
+    await life(GO, "second")  # a conversation that knows nothing of the edit, and is reviewed anew
+    if cents == 3:
+        assert "wired 3" in str((await life(edit_to("wire", cents=cents), "second"))["messages"][-1].text)
+        assert log == [3, 3]
+    else:
+        with pytest.raises(errors.BadAgent, match="was tried with other arguments"):
+            await life(edit_to("wire", cents=cents), "second")
+        assert log == [3]
+
+
 @pytest.mark.parametrize("where", ["in the tool", "before it"])
 async def test_an_interrupted_agent_goes_on_in_its_run(tmp_path: Path, where: str) -> None:
     """The call is still due: in the next life the framework, which remembers, makes it once."""
@@ -274,7 +385,7 @@ async def test_a_thread_that_is_remembered_goes_on_after_a_death(tmp_path: Path)
     class Died(BaseException):
         """An end that nothing catches."""
 
-    class Dies(AgentMiddleware[Any, Any, Any]):
+    class Dies(AgentMiddleware):
         def before_model(self, state: Any, runtime: Any) -> None:  # noqa: ARG002
             if log == ["ask", "get"]:
                 log.append("died")

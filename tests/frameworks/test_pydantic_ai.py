@@ -503,3 +503,21 @@ async def test_arguments_that_somebody_gives_with_an_approval_are_in_the_log(tmp
     events = [replay.decode(raw) for line in eventlog.store(tmp_path).read("r").lines for raw in line.events]
     marked = [json.loads(event.arguments or "") for event in events if isinstance(event, AttemptMarked)]
     assert marked == [{"cents": 3}]
+
+
+async def test_a_model_that_one_run_is_given_needs_no_name(tmp_path: Path) -> None:
+    """It stays in this process, so nothing has to be registered."""
+    log: list[str] = []
+    agent = Agent(scripted([], lambda _: text("mine")), name="a", capabilities=[Refold()])
+    given = scripted(log, lambda said: calls(("get", {})) if not said else text(said))
+
+    @agent.tool_plain(metadata={"effect": "reads"})
+    async def get() -> str:
+        log.append("get")
+        return "got"
+
+    outputs = []
+    for _ in range(2):
+        async with runner.durable("go", runs=tmp_path, run="r"):
+            outputs.append((await agent.run("go", model=given)).output)
+    assert (outputs, log) == (["['got']"] * 2, ["ask", "get", "ask"])
