@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TASK := m1-done-after-delete
 DEMO := .demo
 
-.PHONY: demo test test-again covered test-fast test-full slow faults check format-check lint types arrows coverage format bench bench-database bench-full kill-peers conformance clean
+.PHONY: demo test test-again covered test-fast test-full slow faults check format-check lint types arrows coverage format bench bench-database bench-full kill-peers conformance lowest clean
 
 # The stamp names the folder it was made for: scripts and the editable install hold absolute paths, so a copied or
 # moved tree would otherwise run the code of the old one.
@@ -77,34 +77,30 @@ test-full: $(READY)
 faults: $(READY)
 	@$(RUN) tests.support.faults
 
-# Other runners beside ours, in a venv of their own: what they bring stays out of .venv.
+# A group of dependencies with a venv of its own, .venv-GROUP, so that what it brings stays out of .venv: other runners
+# beside ours, what a framework's own tests need, the lowest versions of the frameworks.
+GROUPS := peers conformance conformance-pydantic-ai lowest
+STAMPS := $(GROUPS:%=.venv-%/.ready)
 PEERS := .venv-peers
 
-ifneq ($(shell cat $(PEERS)/.ready 2>/dev/null),$(CURDIR))
-.PHONY: $(PEERS)/.ready
-endif
+.PHONY: $(foreach stamp,$(STAMPS),$(if $(filter $(CURDIR),$(shell cat $(stamp) 2>/dev/null)),,$(stamp)))
 
-$(PEERS)/.ready: pyproject.toml
-	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(PEERS)/bin/python -m pip install --quiet --group peers --editable '.[postgres]'
+$(STAMPS): .venv-%/.ready: pyproject.toml
+	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-$*/bin/python -m pip install --quiet --group $* --editable '.[mcp,otel,postgres]'
 	@printf '%s\n' '$(CURDIR)' > $@
 
-# LangChain's own tests, of its source distribution, with every agent on a log; in a venv of their own.
-CONFORMANCE := .venv-conformance
+# A framework's own tests with every agent on a log: LangChain's, of its source distribution, which pip fetches, or with
+# PYDANTIC_AI=DIR those of a checkout of pydantic-ai. SAMPLE=1 takes some of them.
+SUITE := conformance$(if $(PYDANTIC_AI),-pydantic-ai)
 
-ifneq ($(shell cat $(CONFORMANCE)/.ready 2>/dev/null),$(CURDIR))
-.PHONY: $(CONFORMANCE)/.ready
-endif
+conformance: .venv-$(SUITE)/.ready
+	.venv-$(SUITE)/bin/python -m tests.conformance $(if $(SAMPLE),--sample) $(PYDANTIC_AI:%=--pydantic-ai %)
 
-$(CONFORMANCE)/.ready: pyproject.toml
-	test -x $(CONFORMANCE)/bin/python || $(PYTHON) -m venv $(CONFORMANCE)
-	$(CONFORMANCE)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(CONFORMANCE)/bin/python -m pip install --quiet --group conformance --editable .
-	@printf '%s\n' '$(CURDIR)' > $@
-
-conformance: $(CONFORMANCE)/.ready
-	$(CONFORMANCE)/bin/python -m tests.conformance
+# Our tests of the frameworks, on their lowest versions.
+lowest: .venv-lowest/.ready
+	.venv-lowest/bin/python -m pytest tests/frameworks
 
 # What does a save cost? The tables' scripts, each with one question; `make bench` takes two minutes and keeps its figures
 # apart, `make bench-full` makes the page and its plots. BENCH_DIR=DIR measures another disk.

@@ -9,14 +9,16 @@ from runner._durable.opening import durable
 from runner._durable.program import Program, durable_main
 from runner._durable.seam import Durable, current
 from runner._durable.signal import ControlSignal
-from runner._durable.tools import declared
+from runner._durable.tools import Declarations, counts, declared
 
 __all__ = [
     "ControlSignal",
+    "Declarations",
     "Durable",
     "Program",
     "Verbatim",
     "Withdrawn",
+    "counts",
     "current",
     "declared",
     "durable",

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,10 +141,9 @@ class Cursor:
         """Come to the reply that orders calls of these ids, if one from here on does. Whether what it says is here."""
         if self._here >= 0 and self.turns[self._here].what == what:
             return True
-        for place in range(max(self._here, 0), len(self.turns)):
-            if any(call.provider_id in ids for call in self.turns[place].calls if call.provider_id):
-                self._come_to(place, skipping=True)
-                break
+        place = next((place for place, call in self._ahead() if call.provider_id and call.provider_id in ids), None)
+        if place is not None:
+            self._come_to(place, skipping=True)
         return False
 
     def step(self, name: str) -> tuple[int, str | None]:
@@ -154,28 +153,26 @@ class Cursor:
         known = self._steps.get(name, [])
         return n, known[n] if n < len(known) else None
 
-    def find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall] | None:
-        """A call of the current turn, or of a later one: a framework with a memory of its own begins there.
-
-        Of several that are alike, the first that was not asked for.
-        """
-        again: tuple[Turn, ToolCall] | None = None
+    def _ahead(self) -> Iterator[tuple[int, ToolCall]]:
+        """The calls of the current turn and of later ones: a framework with a memory of its own begins there."""
         for place in range(max(self._here, 0), len(self.turns)):
+            for call in self.turns[place].calls:
+                yield place, call
+
+    def find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall] | None:
+        """A call from here on. Of several that are alike, the first that was not asked for."""
+        alike = [(n, call) for n, call in self._ahead() if (call.provider_id, call.tool) == (provider_id, name)]
+        for place, call in alike:
             turn = self.turns[place]
-            for call in turn.calls:
-                if (call.provider_id, call.tool) != (provider_id, name):
-                    continue
-                if call.id not in turn.served:
-                    turn.served.add(call.id)
-                    self._come_to(place, skipping=True)
-                    return turn, call
-                again = again or (turn, call)
-        return again
+            if call.id not in turn.served:
+                turn.served.add(call.id)
+                self._come_to(place, skipping=True)
+                return turn, call
+        return (self.turns[alike[0][0]], alike[0][1]) if alike else None
 
     def has(self, provider_id: str, name: str) -> bool:
         """Whether a reply of this run from here on orders this call."""
-        turns = self.turns[max(self._here, 0) :]
-        return any((call.provider_id, call.tool) == (provider_id, name) for turn in turns for call in turn.calls)
+        return any((call.provider_id, call.tool) == (provider_id, name) for _, call in self._ahead())
 
 
 def failure(failed: ModelFailed) -> Exception:

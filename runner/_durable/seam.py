@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from replay import State
 from replay.events import QuestionAnswered, ResultRecorded, StepRecorded
-from replay.messages import HAPPENED, CostBound, Reply, ToolCall
+from replay.messages import CostBound, Reply, ToolCall
 from replay.values import Digests
 from runner._agent.tools import Tool
 from runner._durable.chain import Chain
@@ -27,7 +27,7 @@ from runner._durable.demand import Demand
 from runner._durable.edits import Arguments, changed, edit_of
 from runner._durable.pump import Pump
 from runner._durable.signal import ControlSignal
-from runner._durable.tools import Body, Tools
+from runner._durable.tools import Body, Tools, counts
 from runner._engine.opening import Opened
 from runner._policy.demands import Ask
 from runner._runs.questions import OnQuestion
@@ -193,7 +193,7 @@ class Durable:
         async with self._order:
             turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
         result = await self._result(turn, turn.calls[0], body)
-        if result.how not in HAPPENED and result.how != "responded":
+        if not counts(result):
             raise ToolFailed(result.text)
         return result.text
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from replay.events import ResultRecorded
+from replay.messages import HAPPENED
 from runner._agent.call import Call, current_call
 from runner._agent.declaration import OPTIONS
 from runner._agent.tools import Tool
@@ -55,6 +57,28 @@ def declared(name: str, description: str, schema: Mapping[str, Any], terms: Term
 async def _nothing(call: Call) -> object:
     """The function of a tool whose program brings a body for each call."""
     raise NotImplementedError(call.tool)
+
+
+class Declarations:
+    """A framework's tools as ours. What is said of a name goes before a tool's own metadata, which may say the same."""
+
+    def __init__(self, said: Mapping[str, Any] | None) -> None:
+        self._said = {} if said is None else said
+        self._known: dict[str, tuple[object, Tool]] = {}
+
+    def of(self, name: str, mark: object, about: Callable[[], tuple[str, Mapping[str, Any], Terms]]) -> Tool:
+        """A tool, by its description, schema and metadata; made again when the mark of it is another."""
+        known, made = self._known.get(name, (None, None))
+        if made is None or (known is not mark and known != mark):
+            description, schema, metadata = about()
+            made = declared(name, description, schema, self._said.get(name, metadata))
+            self._known[name] = mark, made
+        return made
+
+
+def counts(result: ResultRecorded) -> bool:
+    """Whether a framework shows its model this result as what came of the call, and not as a failure."""
+    return result.how in HAPPENED or result.how == "responded"
 
 
 def with_bodies(tool: Tool, body_of: Callable[[str], Body | None], *, is_async: bool) -> Tool:

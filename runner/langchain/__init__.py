@@ -32,9 +32,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from runner._durable import Declarations
 from runner.langchain._asks import Asks
 from runner.langchain._calls import Calls
-from runner.langchain._terms import Terms
 
 __all__ = ["middleware"]
 
@@ -48,6 +48,6 @@ def middleware(*others: Any, tools: Mapping[str, Any] | None = None) -> list[Any
             `visible_within`. It goes before the tool's metadata, which may hold the same options. A tool without any
             is `non_idempotent`: after a crash in it a person is asked.
     """
-    terms = Terms({} if tools is None else tools)
+    terms = Declarations(tools)
     per_call = any(getattr(other, "interrupt_mode", None) == "per_call" for other in others)
     return [Calls(terms), *others, Asks(terms, reviews_calls=per_call)]

@@ -15,14 +15,14 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 import replay
-from replay.messages import CostBound, Reply
+from replay.messages import Reply
 from replay.values import Digests
 from runner._agent.call import CURRENT
-from runner._durable import Durable
+from runner._durable import Declarations, Durable
 from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, dump, reply_of, sale_of
-from runner.langchain._terms import Terms, here
-from runner.models._prices import most
+from runner.langchain._terms import declare, here
+from runner.models._prices import bound
 
 NOT_EDITED = "Not run: arguments can be edited in the interrupt mode 'batched', not in 'per_call'."
 
@@ -51,7 +51,7 @@ class _Recorded(BaseChatModel):
 class Asks(AgentMiddleware):
     """The innermost: every request to the model is an ask."""
 
-    def __init__(self, terms: Terms, *, reviews_calls: bool = False) -> None:
+    def __init__(self, terms: Declarations, *, reviews_calls: bool = False) -> None:
         super().__init__()
         self._terms, self._reviews_calls = terms, reviews_calls
 
@@ -102,10 +102,13 @@ class Asks(AgentMiddleware):
             messages=run.chain(request.messages, dump),
             parameters=replay.digest(as_json([repr(request.tool_choice), request.model_settings]).encode()),
         )
-        tools = [self._terms.of(tool.name, tool) for tool in request.tools if isinstance(tool, BaseTool)]
+        tools = [declare(self._terms, tool.name, tool) for tool in request.tools if isinstance(tool, BaseTool)]
         since = itertools.takewhile(lambda m: not isinstance(m, AIMessage), reversed(request.messages))
         answers = {m.tool_call_id: str(m.text) for m in since if isinstance(m, ToolMessage)}
-        return await run.ask(digests, _bound(run, request), ask, tools=tools, answers=answers)
+        most_output = request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None)
+        size = lambda: sum(len(dump(message)) for message in request.messages)  # noqa: E731 (measured only if needed)
+        most = bound(run.state.limits, sale_of(request.model, {}), size, most_output)
+        return await run.ask(digests, most, ask, tools=tools, answers=answers)
 
 
 def _again(request: Any, reply: Reply) -> Any:
@@ -119,14 +122,3 @@ def _again(request: Any, reply: Reply) -> Any:
 
 def _shown(tool: Any) -> bytes:
     return as_json(tool if isinstance(tool, dict) else convert_to_openai_tool(tool)).encode()
-
-
-def _bound(run: Durable, request: Any) -> CostBound:
-    """The most a request can cost; its input is only measured for a run that has a limit."""
-    limits = run.state.limits
-    if limits.dollars is None and limits.tokens is None:
-        return CostBound()
-    size = sum(len(dump(message)) for message in request.messages)
-    most_output = request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None)
-    dollars = most(None, sale_of(request.model, {}), size, most_output) if most_output else None
-    return CostBound(input_tokens=size, output_tokens=most_output or 0, dollars=dollars)

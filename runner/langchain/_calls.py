@@ -13,10 +13,10 @@ from langgraph.errors import GraphBubbleUp
 
 from replay.events import ResultRecorded
 from runner._agent.call import Call
-from runner._durable import Durable, Verbatim, Withdrawn
+from runner._durable import Declarations, Durable, Verbatim, Withdrawn, counts
 from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, pack, reply_of, text_of, unpack
-from runner.langchain._terms import Terms, here
+from runner.langchain._terms import declare, here
 
 _EDITS = "hitl_edited_tool_calls"
 """Where LangChain's `HumanInTheLoopMiddleware` keeps what a reviewer made of calls."""
@@ -25,7 +25,7 @@ _EDITS = "hitl_edited_tool_calls"
 class Calls(AgentMiddleware):
     """The outermost: every call of a tool is a call, and the agent's end is the run's."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Declarations) -> None:
         super().__init__()
         self._terms = terms
 
@@ -61,7 +61,7 @@ class Calls(AgentMiddleware):
             tool = next((one for one in request.runtime.tools if one.name == ran["name"]), None)
             if tool is None:
                 run.pump.refuse(f"a reviewer made a call of {wanted['name']} one of {ran['name']}, which is no tool")
-        run.knows([self._terms.of(ran["name"], tool)])
+        run.knows([declare(self._terms, ran["name"], tool)])
         known = run.has_call(provider_id, ran["name"])
         if edits or not known:
             said = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
@@ -134,5 +134,5 @@ class _Attempt:
             return self._made
         if recorded.raw:
             return unpack(json.loads(recorded.raw))
-        status = "success" if recorded.how in ("ran", "found", "stated", "responded") else "error"
+        status = "success" if counts(recorded) else "error"
         return ToolMessage(recorded.text, tool_call_id=self._wanted["id"], name=self._wanted["name"], status=status)

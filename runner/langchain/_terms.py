@@ -10,25 +10,17 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
-from runner._durable import Durable, current, declared
+from runner._durable import Declarations, Durable, current
 
 
-class Terms:
-    """What is declared of tools."""
+def declare(terms: Declarations, name: str, tool: BaseTool | None) -> Tool:
+    """A tool of LangChain, if it is known, as refold's."""
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        self._said = said
-        self._declared: dict[str, tuple[Any, Tool]] = {}
+    def about() -> tuple[str, Mapping[str, Any], Any]:
+        spec = convert_to_openai_tool(tool)["function"] if tool is not None else {}
+        return spec.get("description", ""), spec.get("parameters", {}), tool.metadata if tool is not None else None
 
-    def of(self, name: str, tool: BaseTool | None) -> Tool:
-        """A tool of LangChain, if it is known, as refold's."""
-        known = self._declared.get(name)
-        if known is None or known[0] is not tool:
-            spec = convert_to_openai_tool(tool)["function"] if tool is not None else {}
-            terms = self._said.get(name, tool.metadata if tool is not None else None)
-            known = tool, declared(name, spec.get("description", ""), spec.get("parameters", {}), terms)
-            self._declared[name] = known
-        return known[1]
+    return terms.of(name, tool, about)
 
 
 def here() -> Durable | None:

@@ -8,12 +8,13 @@ paid by time or by size is not.
 import functools
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType
 
-from replay.messages import Usage
+from replay.messages import CostBound, Usage
+from replay.values import Limits
 from runner.errors import BadAgent
 
 MILLION = 1_000_000
@@ -92,6 +93,16 @@ def most(price: Price | None, sale: Sale, input_tokens: int, output_tokens: int)
     usual = Sale(sale.seller, sale.models, sale.at)
     costs = [_listed(terms, counts) for terms in (usual, sale) for counts in (plain, written, kept)]
     return max((dollars for dollars in costs if dollars is not None), default=None)
+
+
+def bound(limits: Limits, sale: Sale, size: Callable[[], int], most_output: int | None) -> CostBound:
+    """The most a framework's request can cost; its input is only measured for a run that has a limit."""
+    if limits.dollars is None and limits.tokens is None:
+        return CostBound()
+    read, written = size(), most_output or 0
+    return CostBound(
+        input_tokens=read, output_tokens=written, dollars=most(None, sale, read, written) if written else None
+    )
 
 
 @functools.cache

@@ -25,9 +25,10 @@ from replay.events import ResultRecorded
 from replay.messages import Reply, ToolCall
 from replay.values import Digests
 from runner._agent.call import Call
-from runner._durable import Durable, Verbatim, Withdrawn, current
+from runner._durable import Durable, Verbatim, Withdrawn, counts, current
 from runner.errors import ToolFailed
-from runner.pydantic_ai._messages import bound_of, dump, reply_of
+from runner.models._prices import Sale, bound
+from runner.pydantic_ai._messages import dump, reply_of
 
 T = TypeVar("T")
 _DID_NOTHING = ("approval_required", "call_deferred", "model_retry", "tool_failed", "validation_error")
@@ -101,7 +102,9 @@ class Backend(JournalCallableOperationBackend[None]):
             messages=run.chain(messages, dump),
             parameters=replay.digest_value(to_jsonable_python(settings, fallback=str)),
         )
-        bound = bound_of(run, messages, settings, ctx.model)
+        sale = Sale(ctx.model.system, (ctx.model.model_name,), None)
+        most_output = (settings or {}).get("max_tokens")
+        most = bound(run.state.limits, sale, lambda: len(to_json(messages, fallback=str)), most_output)
         answers = {
             part.tool_call_id: part.model_response_str()
             if hasattr(part, "model_response_str")
@@ -109,7 +112,7 @@ class Backend(JournalCallableOperationBackend[None]):
             for part in (messages[-1].parts if messages else ())
             if getattr(part, "tool_call_id", None)
         }
-        reply = await _in_loop_of(run, lambda it: run.ask(digests, bound, it, tools=tools, answers=answers), ask)
+        reply = await _in_loop_of(run, lambda it: run.ask(digests, most, it, tools=tools, answers=answers), ask)
         return json.loads(reply.raw)
 
     async def _call(self, run: Durable, body: Any, name: str, args: Any, ctx: Any, tool: Any) -> object:
@@ -142,7 +145,7 @@ class Backend(JournalCallableOperationBackend[None]):
         result = await _in_loop_of(run, called, call_tool)
         if result.raw:
             return json.loads(result.raw)
-        if result.how in ("ran", "found", "stated", "responded"):
+        if counts(result):
             return {"kind": "tool_return", "result": result.text}
         return {"kind": "tool_failed", "message": result.text}
 

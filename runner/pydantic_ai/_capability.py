@@ -25,7 +25,7 @@ from pydantic_core import to_json
 
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
-from runner._durable import current, declared, durable
+from runner._durable import Declarations, current, durable
 from runner.pydantic_ai._backend import Backend, nth
 
 
@@ -78,9 +78,8 @@ class Refold(BaseDurabilityCapability[Any]):
 
     def __init__(self, *, tools: Mapping[str, Any] | None = None, approvals: bool = True, **options: Any) -> None:
         super().__init__(**options)
-        self._terms = dict(tools or {})
+        self._terms = Declarations(tools)
         self._approvals = approvals
-        self._declared: dict[str, tuple[Any, Tool]] = {}
         self._given: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
     def for_agent(self, agent: Any) -> AbstractCapability[Any]:
@@ -89,13 +88,8 @@ class Refold(BaseDurabilityCapability[Any]):
 
     def declare(self, definition: Any) -> Tool:
         """A tool of pydantic-ai as refold's. Raises `BadTool` when what is said of it contradicts itself."""
-        known = self._declared.get(definition.name)
         about = definition.description or "", definition.parameters_json_schema, definition.metadata
-        if known is None or known[0] != about:
-            terms = self._terms.get(definition.name, definition.metadata)
-            known = about, declared(definition.name, *about[:2], terms)
-            self._declared[definition.name] = known
-        return known[1]
+        return self._terms.of(definition.name, about, lambda: about)
 
     @property
     def in_durable_context(self) -> bool:

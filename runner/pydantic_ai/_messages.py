@@ -1,4 +1,4 @@
-"""Messages of pydantic-ai as the log tells them: what a request is known by, a reply, the most that one costs."""
+"""Messages of pydantic-ai as the log tells them: what a request is known by, and a reply."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json
 
-from replay.messages import CostBound, Reply, Stop, ToolCall, Usage
-from runner._durable import Durable
-from runner.models._prices import Sale, cost, most
+from replay.messages import Reply, Stop, ToolCall, Usage
+from runner.models._prices import Sale, cost
 
 _CHANGES = ("timestamp", "run_id", "conversation_id", "instructions")
 """Fields of a message that are others in each life, or are instructions."""
@@ -56,13 +55,3 @@ def reply_of(payload: Mapping[str, Any]) -> Reply:
         model=model,
         raw=json.dumps(payload),
     )
-
-
-def bound_of(run: Durable, messages: Any, settings: Any, model: Any) -> CostBound:
-    """The most a request can cost; its input is only measured for a run that has a limit."""
-    limits = run.state.limits
-    if limits.dollars is None and limits.tokens is None:
-        return CostBound()
-    size, most_output = len(to_json(messages, fallback=str)), (settings or {}).get("max_tokens")
-    dollars = most(None, Sale(model.system, (model.model_name,), None), size, most_output) if most_output else None
-    return CostBound(input_tokens=size, output_tokens=most_output or 0, dollars=dollars)

@@ -1,89 +1,83 @@
-"""`make conformance`: LangChain's own tests, of its source distribution, with every agent on a log.
+"""`make conformance`: a framework's own tests, with every agent on a log, and again with every run replayed on its log.
 
-The first pass judges the tests, the second only that each run comes to the same when it runs again on its log, with
-nothing executed. pydantic-ai's source distribution has no tests; with a checkout of its repository beside, its are run
-by `pytest -p on_refold.pydantic_ai`.
+1. A test fails on a log only if it fails without one, or is in the list of known failures: `langchain.toml`,
+   `pydantic_ai.toml`. What is new is tried again alone first, for some tests measure time.
+2. A replay executes nothing and comes to the same, or its test is in the list of those.
+3. A test that is in a list and is as without a log, three times one after the other, must leave the list.
+
+pydantic-ai's source distribution has no tests: with `--pydantic-ai DIR` those of a checkout of its repository are run.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
+import argparse
+import importlib.metadata
 import sys
-import tarfile
-from collections.abc import Collection
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-VERSION = "1.5.2"
-SUITE = Path(sys.prefix) / f"langchain-{VERSION}"
-PLUGINS = Path(__file__).parent
-KNOWN = {
-    "test_async_middleware_with_can_jump_to_graph_snapshot": "the drawn graph has one node more, for the run's answer",
-    "test_create_agent_diagram": "the drawn graph has one node more, for the run's answer",
-    "test_jump_to_is_ephemeral": "that node keeps `jump_to` in the state",
-    "test_dynamic_tool_without_handler_raises_error": "LangChain looks for unknown tools only without `wrap_tool_call`",
-    "test_unknown_tool_raises_error": "LangChain looks for unknown tools only without `wrap_tool_call`",
-    "edit_can_redirect_to_another_tool": "a reviewer's edit to another tool is refused",
-    "edit_routes_on_executed_tool": "a reviewer's edit to another tool is refused",
-}
-"""Tests that fail on a log, and why. Those that fail without it, too, are counted in a pass of its own."""
-ONCE = {
-    "StopIteration": "the test's own model, which a middleware asks beside the agent, has a reply for one life only",
-    "retry_safe": "the test's middleware counts its calls, and says another thing at the second",
-    "subagent_updates_emitted": "the agent in a tool does not run again, so it is not streamed again",
-}
-"""Replays that are not the same, by a word of the test or of what it raised, and why."""
+from tests.conformance.suite import Session, Suite, langchain, pydantic_ai
+
+SAMPLE = 3
+"""`--sample` runs one test of so many."""
+AGAIN = 2
+"""How often more a test that is in a list and is as without a log is tried."""
 
 
-def fetch() -> None:
-    """Get the tests by pip, and lay them beside the packages."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-    subprocess.run([*pip, "--dest", sys.prefix, f"langchain=={VERSION}"], check=True)
-    with tarfile.open(f"{SUITE}.tar.gz") as archive:
-        archive.extractall(sys.prefix, filter="data")
+def surprises(
+    known: Iterable[str], first: Session, found: Callable[[Session], Iterable[str]], run: Callable[[set[str]], Session]
+) -> tuple[set[str], set[str]]:
+    """The tests that are found each time and not known, and those that are known and never found; tried again alone."""
+    known = set(known)
+    new = set(found(first)) - known
+    gone = (known & (set(first.passed) | first.failed.keys())) - set(found(first))
+    for _ in range(AGAIN):
+        if tried := new | gone:
+            again = set(found(run(tried)))
+            new, gone = new & again, gone - again
+    return new, gone
 
 
-def run(*options: str, tests: Collection[str] = ("tests/unit_tests/agents",), replay: bool = False) -> str:
-    """What pytest prints of some of them."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *options,
-        *tests,
-        "-o",
-        "asyncio_mode=auto",
-        "-n0",
-        "-q",
-    ]
-    environment = os.environ | {"PYTHONPATH": str(PLUGINS)} | ({"REFOLD_REPLAY": "1"} if replay else {})
-    return subprocess.run(command, cwd=SUITE, env=environment, capture_output=True, text=True, check=False).stdout
-
-
-def failed(printed: str) -> set[str]:
-    """The tests that failed."""
-    return set(re.findall(r"^FAILED (\S+)", printed, re.MULTILINE))
+def judged(suite: Suite, every: int) -> list[str]:
+    """Run all, or one of so many; print the figures, and give what is wrong."""
+    with ThreadPoolExecutor(2) as side_by_side:
+        passes = [side_by_side.submit(suite.run, replay=replay, every=every) for replay in (False, True)]
+        ours, replayed = (one.result() for one in passes)
+    fails, differs = suite.known("fails"), suite.known("replays")
+    unlisted = ours.failed.keys() - fails.keys()
+    plain = set(suite.run(unlisted, on_a_log=False).failed) if unlisted else set()
+    new, gone = surprises(fails.keys() | plain, ours, lambda it: it.failed, suite.run)
+    other, same = surprises(differs, replayed, lambda it: it.others, lambda tests: suite.run(tests, replay=True))
+    wrong = [f"fails on a log: {test}: {ours.failed[test]}" for test in sorted(new)]
+    wrong += [f"passes, and is known to fail: {test}" for test in sorted(gone - plain)]
+    wrong += [f"its replay differs: {test}: {'; '.join(replayed.others[test])}" for test in sorted(other)]
+    wrong += [f"its replay is the same, and is known to differ: {test}" for test in sorted(same)]
+    wrong += [f"{replayed.executed} replays executed something"] * bool(replayed.executed)
+    wrong += ["nothing was run on a log"] * (not ours.runs or not replayed.replays)
+    apart = len(ours.passed) + len(ours.failed) - len(plain)
+    figures = (
+        f"{suite.framework}: {len(ours.passed)} of {apart} tests that pass without a log pass on one "
+        f"({len(plain)} fail without one), {ours.runs} runs ({ours.apart} apart); "
+        f"{replayed.same} of {replayed.replays} replays the same, {replayed.executed} executed anything"
+    )
+    reasons = [f"{test}: {fails[test]}" for test in sorted(fails.keys() & ours.failed.keys())]
+    reasons += [f"replay of {test}: {differs[test]}" for test in sorted(differs.keys() & replayed.others.keys())]
+    print(*reasons, *(f"without a log, too: {test}" for test in sorted(plain)), figures, sep="\n")  # noqa: T201 (a command)
+    return wrong
 
 
 def main() -> int:
-    """Run all, print the counts, and give 1 when something is new."""
-    if not SUITE.exists():
-        fetch()
-    plain, ours, again = run(), run("-p", "on_refold.langchain"), run("-p", "on_refold.langchain", replay=True)
-    known = {test: why for test in failed(ours) for name, why in KNOWN.items() if name in test}
-    new = failed(ours) - failed(plain) - known.keys()
-    if new:  # some measure time
-        new = failed(run("-p", "on_refold.langchain", tests=sorted(new)))
-    figures = [line for line in [*ours.splitlines(), *again.splitlines()] if line.startswith("refold: ")]
-    different = [line for line in again.splitlines() if line.startswith("refold other: ")]
-    others = [line for line in different if not any(word in line for word in ONCE)]
-    reasons = [f"{sum(word in line for line in different)} replays: {why}" for word, why in ONCE.items()]
-    counts = [printed.strip().splitlines()[-1] for printed in (plain, ours)]
-    print(*counts, *(f"{test}: {why}" for test, why in known.items()), *figures, *reasons, sep="\n")  # noqa: T201 (a command)
-    print(*(f"new: {one}" for one in [*sorted(new), *others]), sep="\n")  # noqa: T201 (as above)
-    whole = len(figures) == 2 and " 0 executed" in figures[-1]
-    return 0 if whole and not new and not others else 1
+    """Give 1 when something is not as it is known."""
+    options = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    options.add_argument("--sample", action="store_true", help=f"one test of {SAMPLE}, the same ones each time")
+    options.add_argument("--pydantic-ai", type=Path, metavar="DIR", help="a checkout of pydantic-ai's repository")
+    given = options.parse_args()
+    version = importlib.metadata.version
+    suite = pydantic_ai(given.pydantic_ai) if given.pydantic_ai else langchain(version("langchain"))
+    wrong = judged(suite, SAMPLE if given.sample else 1)
+    print(*wrong, sep="\n", end="\n" if wrong else "")  # noqa: T201 (a command)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

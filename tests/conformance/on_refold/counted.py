@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+REPLAY = bool(os.environ.get("REFOLD_REPLAY"))
+"""Whether each run that ended is run again on its log."""
+RUNS = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)  # noqa: S108 (0700)
+"""Where the runs are: in memory where that is possible, for no machine loses its power here."""
+
 
 @dataclass
 class Counts:
-    """The runs and replays of one session; `others` are those that were not the same, with the test and the reason.
+    """The runs and replays of one session; `others` are those that were not the same: the reasons by the test.
 
     `apart` were on no log: sync code in a running loop, which must not be blocked.
     """
@@ -21,7 +27,7 @@ class Counts:
     replays: int = 0
     same: int = 0
     executed: int = 0
-    others: list[str] = field(default_factory=list)
+    others: dict[str, list[str]] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def replaying(self) -> Iterator[None]:
@@ -46,11 +52,17 @@ class Counts:
             self.same += 1
 
     def _note(self, why: str) -> None:
-        test = os.environ.get("PYTEST_CURRENT_TEST", "").rsplit("/", maxsplit=1)[-1].partition(" ")[0]
-        self.others.append(f"{test} {why[:300]}")
+        test, _, _phase = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")
+        self.others.setdefault(test, []).append(why[:300])
 
-    def lines(self) -> list[str]:
-        """The figures, then what was not the same."""
-        begun = f"{self.runs} runs, {self.apart} apart"
-        figures = f"{begun}, {self.replays} replays, {self.same} the same, {self.executed} executed"
-        return [f"refold: {figures}", *(f"refold other: {one}" for one in self.others)]
+
+COUNTS = Counts()
+"""Those of this session."""
+
+
+class Reads(dict[str, Any]):
+    """What is declared: every tool reads. A test's tools raise what they like, and no person is there to settle it."""
+
+    def get(self, _: object, __: object = None) -> Any:
+        """The same for each."""
+        return {"effect": "reads", "attempts": 1}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
-import tempfile
 import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -26,22 +24,12 @@ from runner import langchain as ours
 from runner._durable import Durable, current
 from runner._durable.seam import HERE
 
-from .counted import Counts
+from .counted import COUNTS, REPLAY, RUNS, Reads
 
-RUNS = tempfile.mkdtemp()
 blockbuster.blockbuster_ctx = lambda: contextlib.nullcontext(None)
 """Off: looking into a run's inbox is a short call of the system in the loop, by design."""
-REPLAY = bool(os.environ.get("REFOLD_REPLAY"))
-COUNTS = Counts()
 _loop = asyncio.new_event_loop()
 _make = factory.create_agent
-
-
-class _Reads(dict[str, Any]):
-    """Every tool reads: a test's tools raise what they like, and no person is there to settle it."""
-
-    def get(self, _: object, __: object = None) -> Any:
-        return {"effect": "reads", "attempts": 1}
 
 
 class _Runs:
@@ -64,7 +52,7 @@ class _Runs:
 
 
 def _durable(run: str) -> Any:
-    return runner.durable("a test", runs=RUNS, run=run, name="tested", framework="langchain")
+    return runner.durable("a test", runs=RUNS.name, run=run, name="tested", framework="langchain")
 
 
 @contextlib.contextmanager
@@ -215,16 +203,10 @@ def _watched(graph: Any, runs: _Runs) -> None:  # noqa: C901, PLR0915 (each entr
 
 @functools.wraps(_make)
 def _create_agent(model: Any, tools: Any = None, *, middleware: Any = (), **named: Any) -> Any:
-    graph = _make(model, tools, middleware=ours.middleware(*middleware, tools=_Reads()), **named)
+    graph = _make(model, tools, middleware=ours.middleware(*middleware, tools=Reads()), **named)
     _watched(graph, _Runs(remembers=named.get("checkpointer") is not None))
     return graph
 
 
 threading.Thread(target=_loop.run_forever, daemon=True).start()
 langchain.agents.create_agent = factory.create_agent = _create_agent
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what was counted."""
-    for line in COUNTS.lines():
-        terminalreporter.write_line(line)

@@ -7,10 +7,9 @@ same. The tests themselves are not judged then: their own counters count twice.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import json
-import os
-import tempfile
 import uuid
 from typing import Any
 
@@ -21,22 +20,11 @@ import runner
 from runner import pydantic_ai as ours
 from runner._durable import current
 
-from .counted import Counts
+from .counted import COUNTS, REPLAY, RUNS, Reads
 
-RUNS = tempfile.mkdtemp()
-REPLAY = bool(os.environ.get("REFOLD_REPLAY"))
-COUNTS = Counts()
 _CHANGES = ("timestamp", "run_id", "conversation_id")
 _numbers = itertools.count()
 _init, _run = Agent.__init__, AbstractAgent.run
-
-
-class _Reads(ours.Refold):
-    """Every tool reads: a test's tools raise what they like, and no person is there to settle it."""
-
-    def declare(self, definition: Any) -> Any:
-        self._terms.setdefault(definition.name, {"effect": "reads", "attempts": 1})
-        return super().declare(definition)
 
 
 def _plain(value: Any) -> Any:
@@ -47,7 +35,7 @@ def _plain(value: Any) -> Any:
 
 @functools.wraps(_init)
 def _new_init(self: Any, *args: Any, capabilities: Any = None, name: Any = None, **named: Any) -> None:
-    mine = _Reads(name=name or f"agent-{next(_numbers)}", approvals=False)
+    mine = ours.Refold(tools=Reads(), name=name or f"agent-{next(_numbers)}", approvals=False)
     _init(self, *args, capabilities=[*(capabilities or []), mine], name=name, **named)
 
 
@@ -55,10 +43,13 @@ def _new_init(self: Any, *args: Any, capabilities: Any = None, name: Any = None,
 async def _new_run(self: Any, *args: Any, **named: Any) -> Any:
     if current() is not None:
         return await _run(self, *args, **named)
+    if named.pop("infer_name", True) and self.name is None:
+        self._infer_name(inspect.currentframe())
+    named["infer_name"] = False  # the name of a variable here
     run = uuid.uuid4().hex
 
     def block() -> Any:
-        return runner.durable("a test", runs=RUNS, run=run, name="tested", framework="pydantic-ai")
+        return runner.durable("a test", runs=RUNS.name, run=run, name="tested", framework="pydantic-ai")
 
     async with block():
         first = await _run(self, *args, **named)
@@ -74,9 +65,3 @@ async def _new_run(self: Any, *args: Any, **named: Any) -> Any:
 
 Agent.__init__ = _new_init  # type: ignore[method-assign]
 AbstractAgent.run = _new_run  # type: ignore[method-assign]
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what was counted."""
-    for line in COUNTS.lines():
-        terminalreporter.write_line(line)
