@@ -6,9 +6,8 @@ the machine was suspended.
 """
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 CLOCK_BACK = timedelta(seconds=60)
@@ -66,15 +65,11 @@ class LogClock:
         while (left := self.left(moment)) > 0:
             await self.clock.sleep(left)
 
-    @contextlib.contextmanager
-    def alarm(self, moment: datetime | None, rings: asyncio.Future[None]) -> Iterator[None]:
-        """While this lasts, set `rings` at a moment of log time."""
-        if moment is None:
-            yield
-            return
-        timer = asyncio.ensure_future(self.until(moment))
-        timer.add_done_callback(lambda _: None if rings.done() else rings.set_result(None))
-        try:
-            yield
-        finally:
-            timer.cancel()
+    def alarm(self, moment: datetime, ring: Callable[[], None]) -> asyncio.Task[None]:
+        """Ring at a moment of log time, unless what this returns is cancelled before."""
+
+        async def wait() -> None:
+            await self.until(moment)
+            ring()
+
+        return asyncio.ensure_future(wait())

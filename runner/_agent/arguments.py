@@ -53,7 +53,9 @@ def bind(parameters: Mapping[str, Parameter], written: dict[str, Any]) -> dict[s
     values: dict[str, Any] = {}
     for name, parameter in parameters.items():
         sent = written.get(name, NOTHING)
-        if sent is NOTHING and parameter.required:
+        if type(sent) is parameter.plain:
+            values[name] = sent
+        elif sent is NOTHING and parameter.required:
             problems.append(Problem((name,), "it is required and missing"))
         elif sent is NOTHING or (sent is None and not parameter.required and not parameter.takes_null):
             values[name] = parameter.adapter.load(copy.deepcopy(parameter.default))
@@ -92,8 +94,10 @@ def prepare(raw: str, signature: Signature | None = None, validate: Validate | N
             plain = values = _with_defaults(written, signature.schema["properties"])
         else:
             values, plain = _bound(signature, written)
-            if _text(plain) not in (raw, _text(written)):  # read again, the same is the same
-                values, plain = _read_again(signature, plain)
+            text = _text(plain)
+            if text in (raw, _text(written)):  # read again, the same is the same
+                return Arguments(text, plain, values, None if validate is None else validate(plain))
+            values, plain = _read_again(signature, plain)
     except InvalidArguments as invalid:
         return Arguments(raw, problem=str(invalid))
     problem = None if validate is None else validate(plain)
@@ -107,16 +111,19 @@ def _text(plain: dict[str, Any]) -> str:
 def _bound(signature: Signature, written: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values that a function is called with, and the same as JSON."""
     values = bind(signature.parameters, written)
-    dumped: dict[str, Any] = {}
-    for name, value in values.items():
+    dumped = dict(values)
+    others = {name: value for name, value in values.items() if type(value) is not signature.parameters[name].plain}
+    for name, value in others.items():
         try:
             dumped[name] = signature.parameters[name].adapter.dump(value)
         except Exception as error:  # noqa: BLE001 (a serializer is the user's code)
             raise InvalidArguments(f"{name}: its value can't be written as JSON ({error})") from None
-    for name, value in values.items():
+    for name, value in others.items():
         if isinstance(signature.parameters[name].adapter, ByMsgspec):  # pydantic's models may pass over keys
             _check_keys(written.get(name), dumped[name], value, name)
-    return values, {name: _as_written(written.get(name), value, name) for name, value in dumped.items()}
+    for name, value in dumped.items():
+        dumped[name] = _as_written(written.get(name), value, name)
+    return values, dumped
 
 
 def _check_keys(written: Any, bound: Any, value: Any, where: str) -> None:

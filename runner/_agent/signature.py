@@ -24,12 +24,16 @@ _INSTEAD = {
 
 
 class Parameter(NamedTuple):
-    """One argument. `default` is what JSON holds; `takes_null`: null is one of its values."""
+    """One argument. `default` is what JSON holds; `takes_null`: null is one of its values.
+
+    `plain`: a type of which JSON's own values are the values, if the hint is nothing more than one.
+    """
 
     adapter: Adapter
     required: bool
     default: Any
     takes_null: bool
+    plain: type | None
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,16 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
         takes_null = True
     except Invalid:
         takes_null = False
+    exact = hint if hint in (str, int, float, bool) else None
     if parameter.default is parameter.empty:
-        return Parameter(adapter, required=True, default=None, takes_null=takes_null)
+        return Parameter(adapter, required=True, default=None, takes_null=takes_null, plain=exact)
     try:
         plain = json.loads(json.dumps(adapter.dump(parameter.default), allow_nan=False))
         adapter.load(plain)
     except (Invalid, TypeError, ValueError, NotImplementedError, RecursionError) as error:
         why = error.problems[0].text if isinstance(error, Invalid) else str(error)
         raise Unsupported(f"its default, {parameter.default!r}, is no JSON value of its type ({why})") from None
-    return Parameter(adapter, required=False, default=plain, takes_null=takes_null)
+    return Parameter(adapter, required=False, default=plain, takes_null=takes_null, plain=exact)
 
 
 def _parameters(name: str, function: Callable[..., object]) -> list[inspect.Parameter]:

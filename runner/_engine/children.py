@@ -18,7 +18,6 @@ from replay.values import ParentCall
 from runner._agent import sanitize
 from runner._agent.agent import AnyAgent
 from runner._engine import opening, save_pool
-from runner._engine.inflight import Drain
 from runner._engine.loop import Life
 from runner._engine.opening import ChildOf, Opened
 from runner._engine.perform import Outcomes
@@ -61,7 +60,7 @@ async def _carried(
     parent.inflight.begin()
     life.on_closed = parent.inflight.end
     life.executor.resources, life.rest = resources, parent.rest
-    _drains_with(parent.drain, life.drain)
+    parent.drain.tell(life.drain.ask)
     try:
         after, _ = await carry(opened, None)
     except Stopped:  # what stopped it stands, so nothing was written
@@ -102,10 +101,3 @@ def _open(parent: Life, agent: AnyAgent, state: State, started: ChildStarted) ->
     child = ChildOf(call, started.uid, state.fork_guard)
     given |= {"run": started.run, "labels": state.labels, "inputs": values.get("inputs"), "child": child}
     return opening.create(agent, values["task"], **given)
-
-
-def _drains_with(parent: Drain, child: Drain) -> None:
-    """Have a child drain when its parent does."""
-    parent.requested().add_done_callback(lambda asked: None if asked.cancelled() else child.ask())
-    if parent.asked:
-        child.ask()

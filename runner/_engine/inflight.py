@@ -18,10 +18,11 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 KEPT = 5.0
@@ -105,13 +106,6 @@ class InFlight:
                 return
         callback()
 
-    def task(self, body: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run a coroutine as a task of this life."""
-        self.begin()
-        task = asyncio.ensure_future(body)
-        task.add_done_callback(lambda _: self.end())
-        return task
-
     def thread(self, body: Callable[[], T], *, acts: bool = True) -> concurrent.futures.Future[T]:
         """Run a function in a thread, with this context; one that does not act is not waited for.
 
@@ -174,6 +168,39 @@ async def ended(running: concurrent.futures.Future[Any], most: float | None = No
     return running.done()
 
 
+class Bell:
+    """Wakes the one coroutine of a life that waits. It is rung by whatever has news: mail, or a moment that has come.
+
+    `rung` stays until it is cleared, so that nobody misses what came before they waited.
+    """
+
+    def __init__(self) -> None:
+        self.rung = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def ring(self, _: object = None) -> None:
+        """Have the coroutine look at what is new."""
+        self.rung = True
+        self.wake()
+
+    def wake(self, _: object = None) -> None:
+        """Have it look whether what it waits for has come."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def heard(self, most: float | None = None) -> None:
+        """Wait until somebody wakes it, `most` seconds at most. It may be for nothing: look again what has come."""
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(most, self.wake) if most is not None else None
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+
 class Drain:
     """A request to end the life: what is in flight may end within `grace` seconds, then the run stops.
 
@@ -187,21 +214,20 @@ class Drain:
         self.cut = False
         self.signalled = False
         self.asked = False
-        self._requested: asyncio.Future[None] | None = None
+        self._told: list[Callable[[], object]] = []
 
     def ask(self) -> None:
         """Stop as soon as what is in flight has ended. Call it in the loop's thread."""
-        self.asked = True
-        if self._requested is not None and not self._requested.done():
-            self._requested.set_result(None)
+        if not self.asked:
+            self.asked = True
+            for told in self._told:
+                told()
 
-    def requested(self) -> asyncio.Future[None]:
-        """A future that is done once the drain is requested: one for the whole life, to wait for with other things."""
-        if self._requested is None or self._requested.cancelled():
-            self._requested = asyncio.get_running_loop().create_future()
-            if self.asked:
-                self._requested.set_result(None)
-        return self._requested
+    def tell(self, told: Callable[[], object]) -> None:
+        """Call `told` once the drain is requested; at once if it was."""
+        self._told.append(told)
+        if self.asked:
+            told()
 
 
 TOGETHER = 0.02
@@ -217,8 +243,8 @@ class Flight(Generic[T]):
     they are cancelled at once, and a second cancellation stops waiting. A task that does not end is left alone.
     """
 
-    def __init__(self, drain: Drain) -> None:
-        self._drain = drain
+    def __init__(self, drain: Drain, inflight: InFlight, bell: Bell) -> None:
+        self._drain, self._inflight, self._bell = drain, inflight, bell
         self._tasks: list[asyncio.Task[T]] = []
         self._deadline: float | None = None
         self.cancelled = False
@@ -226,48 +252,56 @@ class Flight(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def add(self, tasks: Iterable[asyncio.Task[T]]) -> None:
-        """Wait for these, too."""
-        self._tasks += tasks
+    def begin(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> None:
+        """Do this in a task of its own, and wait for it, too."""
+        self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given, **named)))
 
-    async def landed(self, noticed: asyncio.Future[None]) -> list[asyncio.Task[T]]:
-        """The tasks that have ended, once one has, `noticed` is done, or the rest was cut off and is given up."""
-        loop = asyncio.get_running_loop()
-        requested = self._drain.requested()
-        gathered = False
+    async def _doing(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:
+        self._inflight.begin()
+        try:
+            return await do(*given, **named)
+        finally:  # not in a callback of the task: that would come a turn of the loop later
+            self._inflight.end()
+            self._bell.wake()
+
+    async def landed(self) -> list[asyncio.Task[T]]:
+        """The tasks that have ended, once one has, the bell is rung, or the rest was cut off and is given up.
+
+        One that has ended waits a moment for the others: what is ready together shares a line.
+        """
+        together: float | None = None
         while self._tasks:
-            if requested.done() and self._deadline is None:
-                self._deadline = loop.time() + self._drain.grace
-            if self._deadline is not None and loop.time() >= self._deadline:
+            now = asyncio.get_running_loop().time()
+            if self._drain.asked and self._deadline is None:
+                self._deadline = now + self._drain.grace
+            if self._deadline is not None and now >= self._deadline:
                 if self._drain.cut:
                     return self._ended(give_up=True)
-                self._cut_off()
-            pending = {task for task in self._tasks if not task.done()}
-            first = len(pending) < len(self._tasks)
-            if noticed.done() or not pending or (first and gathered):
+                self._cut_off(now)
+            ended = sum([task.done() for task in self._tasks])
+            if self._bell.rung or ended == len(self._tasks) or (together is not None and now >= together):
                 break
-            gathered = first
-            watched: set[asyncio.Future[Any]] = {*pending, noticed, *(() if requested.done() else (requested,))}
-            left = None if self._deadline is None else max(0.0, self._deadline - loop.time())
+            if ended and together is None:
+                together = now + TOGETHER
+            until = min((at for at in (self._deadline, together) if at is not None), default=None)
             try:
-                if first:  # what is ready together shares a line
-                    await asyncio.wait(pending, timeout=min(TOGETHER, left or TOGETHER))
-                else:
-                    await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                await self._bell.heard(None if until is None else until - now)
             except asyncio.CancelledError:
                 if self.cancelled:
                     return self._ended(give_up=True)
                 self.cancelled = True
-                self._cut_off()
+                self._cut_off(now)
         return self._ended()
 
-    def _cut_off(self) -> None:
+    def _cut_off(self, now: float) -> None:
         self._drain.cut = True
         for task in self._tasks:
+            task.add_done_callback(self._bell.wake)  # one that has not begun says nothing itself
             task.cancel()
-        self._deadline = asyncio.get_running_loop().time() + LINGER
+        self._deadline = now + LINGER
 
     def _ended(self, *, give_up: bool = False) -> list[asyncio.Task[T]]:
+        self._bell.rung = False
         ended = [task for task in self._tasks if task.done()]
         self._tasks = [] if give_up else [task for task in self._tasks if not task.done()]
         return ended

@@ -38,7 +38,7 @@ from runner._agent.workspace import Workspace
 from runner._clock import LogClock
 from runner._engine import save_pool
 from runner._engine.feed import Teller
-from runner._engine.inflight import Drain, Flight, InFlight
+from runner._engine.inflight import Bell, Drain, Flight, InFlight
 from runner._engine.mailbox import Mailbox
 from runner._engine.perform import Executor, Outcomes
 from runner._policy import replies, waves
@@ -93,9 +93,11 @@ class Life:
         self._filing = threading.RLock()
         self.mailbox = Mailbox(log)
         self.after: State | None = None
-        self._flight: Flight[Outcomes] = Flight(drain)
+        self.bell = Bell()
+        drain.tell(self.bell.wake)
+        self._flight: Flight[Outcomes] = Flight(drain, self.inflight, self.bell)
         self._teller = Teller(log.run, uid)
-        self.executor = Executor(agent, log, self._workspace, self.inflight, drain, self._teller)
+        self.executor = Executor(agent, log, self._workspace, self.inflight, self._flight, drain, self._teller)
 
     async def run(self, state: State, opening: Sequence[Event]) -> State:
         """Write the opening line, then go on until nothing is due: done, stopped, paused, or waiting for a time.
@@ -116,7 +118,11 @@ class Life:
         The only place that folds and saves: what has come back, what lies in the inbox, and what comes next. The rest
         stays in flight meanwhile.
         """
-        came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
+        with self.mailbox.noticed(self.bell.ring):
+            return await self._turns(state, outcomes if outcomes is not None else Outcomes())
+
+    async def _turns(self, state: State, outcomes: Outcomes) -> State:
+        came, error = outcomes.events, outcomes.error
         while True:
             now = self.clock.now()
             state = replay.fold(self._fold_files(state), now, came)
@@ -135,12 +141,16 @@ class Life:
             self.mailbox.saved()
             if error is not None and not self._flight:
                 raise error
-            self._flight.add(self.executor.begin(state, intents))
+            self.executor.begin(state, intents)
             if not (came or intents or self._flight):
                 return state
             due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
-            with self.mailbox.noticed() as noticed, self.clock.alarm(due, noticed):
-                landed = await self.executor.landed(self._flight, noticed)
+            alarm = self.clock.alarm(due, self.bell.ring) if due is not None else None
+            try:
+                landed = await self.executor.landed()
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
             came, error = landed.events, error or landed.error
 
     def _intents(

@@ -1,6 +1,6 @@
-"""The inbox of a run while a life waits: something new is noticed within `POLL` seconds, also while a tool runs.
+"""The inbox of a run while a life goes on: something new is noticed within `POLL` seconds, also while a tool runs.
 
-One timer for each event loop looks for all lives that wait in it.
+One timer for each event loop looks for all lives in it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from runner._runs.requests import Inbox
 
@@ -17,18 +17,18 @@ POLL = 0.25
 
 
 class _Looking:
-    """The mailboxes of the lives that wait in one loop."""
+    """The mailboxes of the lives in one loop."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Mailbox, asyncio.Future[None]] = {}
+        self.waiting: dict[Mailbox, Callable[[], None]] = {}
         self.is_armed = False
         """Whether a timer runs. Only the loop knows it, so that nothing here keeps a loop that was closed."""
 
     def look(self) -> None:
         """Wake the lives that have mail, and look again later while anybody waits."""
-        for mailbox, noticed in list(self.waiting.items()):
-            if not noticed.done() and mailbox.has_new():
-                noticed.set_result(None)
+        for mailbox, ring in list(self.waiting.items()):
+            if mailbox.has_new():
+                ring()
         self.is_armed = bool(self.waiting)
         if self.is_armed:
             asyncio.get_running_loop().call_later(POLL, self.look)
@@ -41,15 +41,15 @@ class Mailbox(Inbox):
     """The inbox of a run that a life holds."""
 
     @contextlib.contextmanager
-    def noticed(self) -> Iterator[asyncio.Future[None]]:
-        """A future that is done once something lies there that was not looked at."""
+    def noticed(self, ring: Callable[[], None]) -> Iterator[None]:
+        """While this lasts, ring when something lies there that was not looked at."""
         loop = asyncio.get_running_loop()
         looking = _looking.setdefault(loop, _Looking())
-        future = looking.waiting[self] = loop.create_future()
+        looking.waiting[self] = ring
         if not looking.is_armed:
             looking.is_armed = True
             loop.call_later(POLL, looking.look)
         try:
-            yield future
+            yield
         finally:
             looking.waiting.pop(self, None)

@@ -13,7 +13,7 @@ life with `LockLost`.
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -57,22 +57,31 @@ class Executor:
     log: eventlog.Log
     files: Files
     inflight: InFlight
+    flight: Flight[Outcomes]
     drain: Drain
     teller: Teller
     resources: Any = None
-    child: Callable[[State, e.ChildStarted], Awaitable[Outcomes]] | None = None
+    child: Callable[[State, e.ChildStarted], Coroutine[Any, Any, Outcomes]] | None = None
 
-    def begin(self, state: State, intents: list[Event]) -> list[asyncio.Task[Outcomes]]:
-        """Begin to do what the intents say, side by side; the tasks, in their order."""
-        return [self.inflight.task(job) for intent in intents if (job := self._job(state, intent)) is not None]
+    def begin(self, state: State, intents: list[Event]) -> None:
+        """Begin to do what the intents say, side by side."""
+        for intent in intents:
+            if isinstance(intent, AttemptMarked):
+                self.flight.begin(self._attempt, state, intent)
+            elif isinstance(intent, ModelAsked):
+                self.flight.begin(self._ask, state)
+            elif isinstance(intent, e.ChildStarted) and self.child is not None:
+                self.flight.begin(self.child, state, intent)
+            elif isinstance(intent, LookupAsked):
+                self.flight.begin(self._lookup, state, intent)
 
-    async def landed(self, flight: Flight[Outcomes], noticed: asyncio.Future[None]) -> Outcomes:
-        """What has come back, once something has or `noticed` is done.
+    async def landed(self) -> Outcomes:
+        """What has come back, once something has or the life's bell is rung.
 
         A task that was cut off, or whose tool does not end, contributes nothing.
         """
-        tasks = await flight.landed(noticed)
-        outcomes = Outcomes(error=asyncio.CancelledError() if flight.cancelled else None)
+        tasks = await self.flight.landed()
+        outcomes = Outcomes(error=asyncio.CancelledError() if self.flight.cancelled else None)
         for task in tasks:
             if task.cancelled():  # cut off; when not by us, the run is cut off too
                 if not self.drain.cut:
@@ -89,15 +98,6 @@ class Executor:
         """Raise `LockLost` unless this process certainly holds the run for so long."""
         if not self.log.holds(seconds):
             raise eventlog.LockLost(self.log.run)
-
-    def _job(self, state: State, intent: Event) -> Any:
-        if isinstance(intent, AttemptMarked):
-            return self._attempt(state, intent)
-        if isinstance(intent, ModelAsked):
-            return self._ask(state)
-        if isinstance(intent, e.ChildStarted) and self.child is not None:
-            return self.child(state, intent)
-        return self._lookup(state, intent) if isinstance(intent, LookupAsked) else None
 
     async def _ask(self, state: State) -> Outcomes:
         try:

@@ -168,10 +168,13 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
 async def _unless_drained(life: Life, awaited: Awaitable[T]) -> T | None:
     """What is awaited (an answer, a moment of the log's time), or None once the run is asked to stop or has mail."""
     waiting = asyncio.ensure_future(awaited)
+    waiting.add_done_callback(life.bell.wake)
     try:
-        with life.mailbox.noticed() as noticed:
-            either: set[asyncio.Future[Any]] = {waiting, life.drain.requested(), noticed}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        with life.mailbox.noticed(life.bell.ring):
+            await asyncio.sleep(0)  # what needs no time is done then
+            while not (waiting.done() or life.drain.asked or life.bell.rung):
+                await life.bell.heard()
         return waiting.result() if waiting.done() else None
     finally:
+        life.bell.rung = False
         waiting.cancel()

@@ -51,8 +51,8 @@ def decide(agent: AnyAgent, state: State, now: datetime, demanded: Demands = NOT
 def _next(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> list[Event]:
     if state.stopped is not None or state.phase in ("done", "new") or state.ask is not None:
         return []
-    late = None if replies.ends(agent, state) else limits.late(state, now)
-    if late is not None:
+    late = limits.late(state, now)
+    if late is not None and not replies.ends(agent, state):
         return [] if state.busy else [late]
     if state.phase == "paused":
         return approvals.paused(agent, state, now)

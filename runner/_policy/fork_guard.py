@@ -25,6 +25,8 @@ SHOWN = 300
 
 def taken_over(call: Pending) -> ResultRecorded | None:
     """The result of a call that a person called done: what they found, or else what the parent's came to."""
+    if not call.state.fork_guard:
+        return None
     if call.state.passed(call.id, "failed") is not None and not call.call.attempts:
         return ResultRecorded(call=call.id, how="refused", text="A person said that this call is not to be made again.")
     effect = call.state.passed(call.id, "done")
@@ -70,6 +72,8 @@ def _place(call: Pending) -> int | None:
 
     Of several the newest that is known to have happened, else the newest: one result is offered, and a known one first.
     """
+    if not call.state.fork_guard:
+        return None
     passed, asked = call.state.passed(call.id, "rerun"), call.approval
     edited = asked is not None and asked.answer is not None and asked.answer.answer == "edit"
     if passed is not None and not edited:

@@ -84,11 +84,10 @@ GATES = (
 
 def closed(call: Pending) -> Closed:
     """What the first closed gate says about a call; None when it may run."""
-    for gate in GATES:
-        said = gate.closed(call) if gate.tried or not call.call.tried else None
-        if said is not None:
-            return said
-    return None
+    if not call.gate:
+        asked = (gate for gate in GATES if gate.tried) if call.call.tried else GATES
+        call.gate = (next((said for gate in asked if (said := gate.closed(call)) is not None), None),)
+    return call.gate[0]
 
 
 def questions(agent: AnyAgent, calls: Iterable[Pending]) -> list[Event]:

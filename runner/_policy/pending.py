@@ -5,7 +5,6 @@ speaks of the same tool and the same arguments.
 """
 
 import functools
-from dataclasses import dataclass
 from typing import Literal
 
 import replay
@@ -19,22 +18,18 @@ from runner._agent.arguments import Arguments
 from runner._agent.tools import Tool
 
 
-@dataclass(frozen=True)
 class Pending:
-    """A call of the current reply that has no result yet."""
+    """A call of the current reply that has no result yet.
 
-    agent: AnyAgent
-    state: State
-    call: CallState
+    `tool` is the one that the current code has under its name. `gate` is what the gates said of it, once they were
+    asked: a choice asks them for the questions of a reply, and again for its first call.
+    """
 
-    @property
-    def id(self) -> str:
-        return self.call.call.id
-
-    @functools.cached_property
-    def tool(self) -> Tool | None:
-        """The tool that the current code has under this name."""
-        return self.agent.tool(self.call.call.tool)
+    def __init__(self, agent: AnyAgent, state: State, call: CallState) -> None:
+        self.agent, self.state, self.call = agent, state, call
+        self.id = call.call.id
+        self.tool: Tool | None = agent.tool(call.call.tool)
+        self.gate: tuple[ResultRecorded | QuestionAsked | None, ...] = ()
 
     @functools.cached_property
     def arguments(self) -> Arguments:
@@ -56,9 +51,13 @@ class Pending:
             return f"would run it with other arguments ({self.arguments.text})"
         return None
 
-    @functools.cached_property
+    @property
     def intent(self) -> str | None:
         """The intent, or None when the tool names none or can't take the arguments."""
+        return self._intent if self.tool is not None and self.tool.once_per else None
+
+    @functools.cached_property
+    def _intent(self) -> str | None:
         return None if self.tool is None else intent(self.tool, self.arguments)
 
     def question(self, kind: Literal["approve", "settle"], why: str, guarded: int | None = None) -> QuestionAsked:

@@ -26,7 +26,7 @@ ACTS = (AttemptMarked, LookupAsked)
 
 def chosen(calls: Sequence[Pending], now: datetime) -> list[Event]:
     """What comes next for the calls of a reply that have no result; nothing when all that can go on is in flight."""
-    tried = _tried(calls)
+    tried = [call for call in calls if call.call.attempts][: calls[0].agent.parallel]
     if not tried:
         return _wave(calls, now)
     events = _each(tried, now)
@@ -39,14 +39,11 @@ def chosen(calls: Sequence[Pending], now: datetime) -> list[Event]:
 
 def due(agent: AnyAgent, state: State, now: datetime) -> datetime | None:
     """When a call goes on by itself while others are in flight, or None."""
-    calls = [_pending.Pending(agent, state, call) for call in state.calls if call.result is None] if state.busy else []
-    return min((event.until for event in _each(_tried(calls), now) if isinstance(event, WaitUntil)), default=None)
-
-
-def _tried(calls: Sequence[Pending]) -> list[Pending]:
-    """The calls of the wave that is under way."""
-    tried = [call for call in calls if call.call.attempts]
-    return tried[: tried[0].agent.parallel] if tried else []
+    tried = [call for call in state.calls if call.result is None and call.attempts][: agent.parallel]
+    rest = [_pending.Pending(agent, state, call) for call in tried if not call.busy]
+    if not rest or not state.busy:
+        return None
+    return min((event.until for event in _each(rest, now) if isinstance(event, WaitUntil)), default=None)
 
 
 def _each(tried: Sequence[Pending], now: datetime) -> list[Event]:
