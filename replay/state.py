@@ -5,7 +5,6 @@ A state is a value. Every field comes from the log, so two processes that read t
 climbs the ladder; somebody who reads a log cannot tell the two apart.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -191,12 +190,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_doubt(self) -> tuple[str, ...]:
         """The ids of the calls that may have happened and are not settled."""
-        return tuple(c.call.id for c in self.calls if c.in_doubt)
+        return tuple([c.call.id for c in self.calls if c.in_doubt])
 
     @property
     def unanswered(self) -> tuple[Question, ...]:
         """The questions of this run that a person has not answered yet."""
-        return tuple(q for q in self.questions.values() if q.answer is None)
+        return tuple([q for q in self.questions.values() if q.answer is None])
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -204,12 +203,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
         A child's question is named by the path to it: the call, a colon, and its id there.
         """
-        return (*self.unanswered, *(_by_path(call, asked) for call, asked in self._asked_by_children()))
-
-    def _asked_by_children(self) -> Iterator[tuple[CallState, QuestionAsked]]:
-        for call in self.calls:
-            if call.result is None and call.child is not None:
-                yield from ((call, asked) for asked in call.child.questions)
+        children = [call for call in self.calls if call.child is not None and call.result is None]
+        asked = [_by_path(call, asked) for call in children if call.child for asked in call.child.questions]
+        return (*self.unanswered, *asked)
 
     @property
     def due(self) -> datetime | None:
@@ -226,7 +222,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def busy(self) -> bool:
         """Whether anything is in flight."""
-        return self.ask is not None or any(c.busy for c in self.calls)
+        return self.ask is not None or True in [c.busy for c in self.calls]
 
     @property
     def child_is_due(self) -> bool:
@@ -250,7 +246,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, call: str) -> CallState | None:
         """The call with this id in the current reply, or None."""
-        return next((found for found in self.calls if found.call.id == call), None)
+        for found in self.calls:
+            if found.call.id == call:
+                return found
+        return None
 
     def passed(self, call: str, answer: Verdict) -> ParentEffect | None:
         """The effect in the fork guard about which a person gave this answer for this call, or None."""

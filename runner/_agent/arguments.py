@@ -25,6 +25,8 @@ from runner._agent.signature import Parameter, Signature
 from runner._agent.typed import repaired
 
 MOST_PROBLEMS = 10
+KEPT, KEPT_SIZE = 256, 4096
+"""How many calls' arguments are kept for one function, and how long they may be."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 Validate = Callable[[dict[str, Any]], str | None]
@@ -84,8 +86,22 @@ def _listed(problems: list[Problem]) -> str:
 def prepare(raw: str, signature: Signature | None = None, validate: Validate | None = None) -> Arguments:
     """Raw arguments for a tool of this signature; without one they are only read.
 
-    `validate` checks what the signature says nothing about: a schema that a service gave.
+    `validate` checks what the signature says nothing about: a schema that a service gave. A call's arguments are read
+    when it is decided on, and again when it runs: those that can't be changed are kept in between.
     """
+    if signature is None or validate is not None or not signature.is_plain:
+        return _prepared(raw, signature, validate)
+    found: Arguments | None = signature.known.get(raw)
+    if found is None:
+        found = _prepared(raw, signature, None)
+        if found.problem is None and len(found.text) <= KEPT_SIZE:
+            if len(signature.known) >= KEPT:
+                signature.known.clear()
+            signature.known[found.text] = found
+    return found
+
+
+def _prepared(raw: str, signature: Signature | None, validate: Validate | None) -> Arguments:
     try:
         written = parse(raw)
         if signature is None:

@@ -40,6 +40,10 @@ class Trim:
     blank: int = 0
 
 
+WHOLE = Trim()
+"""Leaves nothing out."""
+
+
 Policy = Callable[[Sequence[Message], Summary | None, Usage], Summarise | Trim | None]
 
 
@@ -128,8 +132,10 @@ def wanted(policy: Policy | None, state: State) -> Summarise | None:
 
 def trim(policy: Policy | None, state: State) -> Trim:
     """What the policy leaves out of the next turn, its end moved back as for a summary."""
-    chosen = policy(state.messages, state.summary, _usage(state)) if policy is not None else None
-    return Trim(_whole(state.messages, chosen.drop), chosen.blank) if isinstance(chosen, Trim) else Trim()
+    if policy is None:
+        return WHOLE
+    chosen = policy(state.messages, state.summary, _usage(state))
+    return Trim(_whole(state.messages, chosen.drop), chosen.blank) if isinstance(chosen, Trim) else WHOLE
 
 
 def _usage(state: State) -> Usage:
@@ -160,7 +166,7 @@ def _was_no_use(policy: Policy, state: State, now: Usage) -> bool:
 
 def sent(state: State, messages: Sequence[Message] | None = None, less: Trim | None = None) -> tuple[Message, ...]:
     """The messages of the next turn: all of them, or what a summary and a policy leave; given in another form if so."""
-    messages, less = state.messages if messages is None else messages, less or Trim()
+    messages, less = state.messages if messages is None else messages, less or WHOLE
     start = state.summary.upto if state.summary is not None else 1
     drop = max(less.drop, start)
     if state.summary is None and drop == start >= less.blank and messages[:1] == (UserMessage(state.task),):

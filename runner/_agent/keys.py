@@ -14,6 +14,8 @@ import msgspec
 
 UID = 16
 """The random bytes of a run's uid."""
+_SHA256 = hashlib.sha256()
+"""Copied for each key. Looking the algorithm up takes longer than the digest."""
 
 
 def key(uid: str, call: str) -> str:
@@ -22,7 +24,7 @@ def key(uid: str, call: str) -> str:
     The first 16 bytes of SHA-256 over `<length>:<bytes>` of the run's uid, then of the call's id; lengths are decimal
     and count UTF-8 bytes.
     """
-    digest = hashlib.sha256()
+    digest = _SHA256.copy()
     for part in (uid, call):
         data = part.encode()
         digest.update(b"%d:%b" % (len(data), data))

@@ -55,7 +55,7 @@ def patterns(secrets: tuple[Secret, ...]) -> tuple[SecretPattern, ...]:
 
 
 def masked(text: str, secrets: Sequence[Secret]) -> str:
-    return redact(text, patterns(tuple(secrets)))
+    return redact(text, patterns(tuple(secrets))) if secrets else text
 
 
 class Walk:

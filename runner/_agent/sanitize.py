@@ -59,6 +59,8 @@ def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> Stored:
 
     `came`: how long it was, if this is only its start. What is cut off is not copied: it may be of any size.
     """
+    if text.isascii() and max(came, len(text)) * 6 <= limit:  # most texts
+        return Stored(text, lossy=False)
     whole, came = _SURROGATES.sub("\ufffd", text[:limit]), max(came, len(text))
     if came <= limit and (came * 6 <= limit or len(_encoder.encode(whole)) <= limit):
         return Stored(whole, whole != text)
@@ -109,6 +111,8 @@ def trace(what: BaseException, secrets: Sequence[Secret] = ()) -> str:
 
 def secrets_of(declared: Sequence[Secret], arguments: Mapping[str, object]) -> tuple[Secret, ...]:
     """What is masked of a call: what its tool declares, and the values of the arguments that have such a name."""
+    if not declared:
+        return ()
     names = {unified(secret) for secret in declared if isinstance(secret, str)}
     return (*declared, *(re.compile(re.escape(value)) for value in _values(arguments, names, hidden=False)))
 

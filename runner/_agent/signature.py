@@ -5,6 +5,7 @@ hold, or that is not of its parameter's type, is refused when the tool is declar
 """
 
 import copy
+import functools
 import inspect
 import json
 import re
@@ -41,7 +42,7 @@ class Signature:
     """What a function takes: its parameters, their JSON schema, and the name of its `Call` parameter.
 
     `given`: the schema came from a service, and the function reads its arguments from its `Call`. `inputs` is the type
-    of a run's inputs that its `Call` names.
+    of a run's inputs that its `Call` names. `known` are arguments that were read already, by their text.
     """
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -49,6 +50,12 @@ class Signature:
     call: str | None = None
     given: bool = False
     inputs: Any = object
+    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether all that its arguments may be are values that nobody can change."""
+        return not self.given and all(one.plain is not None for one in self.parameters.values())
 
 
 def signature(name: str, function: Callable[..., object], call_type: type) -> Signature:

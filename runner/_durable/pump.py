@@ -129,7 +129,9 @@ class Pump:
         run: Any = self.asking.runs
         if self.asking.is_async:
             return await run()
-        return await asyncio.wrap_future(self.opened.life.inflight.thread(run))
+        running = self.opened.life.inflight.thread(run)
+        await running.ended()
+        return running.result()
 
     async def begun(self) -> None:
         """Begin the life if nothing was due in it before."""

@@ -10,10 +10,10 @@ long as a quick save.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import contextvars
 import functools
+import math
 import os
 import queue
 import threading
@@ -75,99 +75,6 @@ def _in_child() -> None:
 os.register_at_fork(after_in_child=_in_child)
 
 
-class InFlight:
-    """The threads and tasks of one life. `when_idle` runs its callback once, after the last of them has ended."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-        self._idle: Callable[[], None] | None = None
-
-    def begin(self) -> None:
-        """Count one thing more."""
-        with self._lock:
-            self._count += 1
-
-    def end(self) -> None:
-        """Count one thing less."""
-        with self._lock:
-            self._count -= 1
-            idle = self._idle if self._count == 0 else None
-            if idle is not None:
-                self._idle = None
-        if idle is not None:
-            idle()
-
-    def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call `callback` now if nothing is in flight, else in the thread of whatever ends last."""
-        with self._lock:
-            if self._count:
-                self._idle = callback
-                return
-        callback()
-
-    def thread(self, body: Callable[[], T], *, acts: bool = True) -> concurrent.futures.Future[T]:
-        """Run a function in a thread, with this context; one that does not act is not waited for.
-
-        It counts as ended before its future is done: whoever started the run may open it again at once. Raises
-        `RuntimeError` when no thread can be started.
-        """
-        future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        context = contextvars.copy_context()
-
-        def run() -> Give:
-            give: Give
-            try:
-                give = functools.partial(future.set_result, context.run(body))
-            except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
-                give = functools.partial(
-                    future.set_exception, RuntimeError(f"the function raised StopIteration({error})")
-                )
-            except BaseException as error:  # noqa: BLE001 (it travels to whoever waits for the future)
-                give = functools.partial(future.set_exception, error)
-            try:
-                if acts:
-                    self.end()
-            except BaseException:  # whoever waits gets the result, whatever the end of the life came to
-                give()
-                raise
-            return give
-
-        future.set_running_or_notify_cancel()  # from here on nobody can cancel it: a thread ends by itself
-        if acts:
-            self.begin()
-        try:
-            threads.run(run)
-        except RuntimeError:
-            if acts:
-                self.end()
-            raise
-        return future
-
-
-async def ended(running: concurrent.futures.Future[Any], most: float | None = None) -> bool:
-    """Wait for a thread, `most` seconds at most: whether it has ended. Its future is never cancelled."""
-    loop = asyncio.get_running_loop()
-    woken: asyncio.Future[None] = loop.create_future()
-
-    def wake(_: object = None) -> None:
-        if not woken.done():
-            woken.set_result(None)
-
-    def call(_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(wake)
-
-    running.add_done_callback(call)
-    timer = loop.call_later(most, wake) if most is not None else None
-    try:
-        await woken
-    finally:
-        if timer is not None:
-            timer.cancel()
-    return running.done()
-
-
 class Bell:
     """Wakes the one coroutine of a life that waits. It is rung by whatever has news: mail, or a moment that has come.
 
@@ -199,6 +106,106 @@ class Bell:
             self._waiter = None
             if timer is not None:
                 timer.cancel()
+
+
+class Running(Generic[T]):
+    """A function that runs in a thread, and what it comes to. Nobody can cancel it: a thread ends by itself."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._loop = asyncio.get_running_loop()
+        self._bell = Bell()
+        self._value: list[T] = []
+        self._error: BaseException | None = None
+
+    def do(self, body: Callable[[], T]) -> None:
+        """Run it, in the thread."""
+        try:
+            self._value.append(body())
+        except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
+            self._error = RuntimeError(f"the function raised StopIteration({error})")
+        except BaseException as error:  # noqa: BLE001 (it is raised where the function is waited for)
+            self._error = error
+
+    def give(self) -> None:
+        """Tell whoever waits, from the thread."""
+        self.is_over = True
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            self._loop.call_soon_threadsafe(self._bell.wake)
+
+    async def ended(self, most: float | None = None) -> bool:
+        """Wait for it, `most` seconds at most: whether it has ended."""
+        if not self.is_over:
+            await self._bell.heard(most)
+        return self.is_over
+
+    def result(self) -> T:
+        """What it returned or raised; once it has ended."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return self._value[0]
+
+
+class InFlight:
+    """The threads and tasks of one life. `when_idle` runs its callback once, after the last of them has ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._idle: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        """Count one thing more."""
+        with self._lock:
+            self._count += 1
+
+    def end(self) -> None:
+        """Count one thing less."""
+        with self._lock:
+            self._count -= 1
+            idle = self._idle if self._count == 0 else None
+            if idle is not None:
+                self._idle = None
+        if idle is not None:
+            idle()
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Call `callback` now if nothing is in flight, else in the thread of whatever ends last."""
+        with self._lock:
+            if self._count:
+                self._idle = callback
+                return
+        callback()
+
+    def thread(self, body: Callable[[], T], *, acts: bool = True) -> Running[T]:
+        """Run a function in a thread, with this context; one that does not act is not waited for.
+
+        It counts as ended before anybody hears of it: whoever started the run may open it again at once. Raises
+        `RuntimeError` when no thread can be started.
+        """
+        running: Running[T] = Running()
+        context = contextvars.copy_context()
+
+        def run() -> Give:
+            running.do(functools.partial(context.run, body))
+            try:
+                if acts:
+                    self.end()
+            except BaseException:  # whoever waits gets the result, whatever the end of the life came to
+                running.give()
+                raise
+            return running.give
+
+        if acts:
+            self.begin()
+        try:
+            threads.run(run)
+        except RuntimeError:
+            if acts:
+                self.end()
+            raise
+        return running
 
 
 class Drain:
@@ -246,7 +253,7 @@ class Flight(Generic[T]):
     def __init__(self, drain: Drain, inflight: InFlight, bell: Bell) -> None:
         self._drain, self._inflight, self._bell = drain, inflight, bell
         self._tasks: list[asyncio.Task[T]] = []
-        self._deadline: float | None = None
+        self._deadline = math.inf
         self.cancelled = False
 
     def __bool__(self) -> bool:
@@ -269,29 +276,39 @@ class Flight(Generic[T]):
 
         One that has ended waits a moment for the others: what is ready together shares a line.
         """
-        together: float | None = None
-        while self._tasks:
-            now = asyncio.get_running_loop().time()
-            if self._drain.asked and self._deadline is None:
-                self._deadline = now + self._drain.grace
-            if self._deadline is not None and now >= self._deadline:
-                if self._drain.cut:
-                    return self._ended(give_up=True)
-                self._cut_off(now)
+        together = math.inf
+        give_up = False
+        while not (self._bell.rung or give_up):
             ended = sum([task.done() for task in self._tasks])
-            if self._bell.rung or ended == len(self._tasks) or (together is not None and now >= together):
+            if ended == len(self._tasks):
                 break
-            if ended and together is None:
-                together = now + TOGETHER
-            until = min((at for at in (self._deadline, together) if at is not None), default=None)
-            try:
-                await self._bell.heard(None if until is None else until - now)
-            except asyncio.CancelledError:
-                if self.cancelled:
-                    return self._ended(give_up=True)
-                self.cancelled = True
+            now = asyncio.get_running_loop().time()
+            if self._drain.asked and self._deadline == math.inf:
+                self._deadline = now + self._drain.grace
+            if now >= self._deadline and self._drain.cut:
+                give_up = True
+            elif now >= self._deadline:
                 self._cut_off(now)
-        return self._ended()
+            elif now >= together:
+                break
+            else:
+                together = min(together, now + TOGETHER) if ended else together
+                give_up = not await self._heard(min(self._deadline, together) - now)
+        self._bell.rung = False
+        landed = [task for task in self._tasks if task.done()]
+        self._tasks = [] if give_up else [task for task in self._tasks if not task.done()]
+        return landed
+
+    async def _heard(self, most: float) -> bool:
+        """Wait for news; False when this is cancelled for the second time."""
+        try:
+            await self._bell.heard(most if most < math.inf else None)
+        except asyncio.CancelledError:
+            if self.cancelled:
+                return False
+            self.cancelled = True
+            self._cut_off(asyncio.get_running_loop().time())
+        return True
 
     def _cut_off(self, now: float) -> None:
         self._drain.cut = True
@@ -299,9 +316,3 @@ class Flight(Generic[T]):
             task.add_done_callback(self._bell.wake)  # one that has not begun says nothing itself
             task.cancel()
         self._deadline = now + LINGER
-
-    def _ended(self, *, give_up: bool = False) -> list[asyncio.Task[T]]:
-        self._bell.rung = False
-        ended = [task for task in self._tasks if task.done()]
-        self._tasks = [] if give_up else [task for task in self._tasks if not task.done()]
-        return ended

@@ -8,7 +8,6 @@ Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import math
 import threading
@@ -127,7 +126,8 @@ class Life:
             now = self.clock.now()
             state = replay.fold(self._fold_files(state), now, came)
             mail = self.mailbox.take(state, now)
-            came, state = [*came, *mail], replay.fold(state, now, mail)
+            if mail:
+                came, state = [*came, *mail], replay.fold(state, now, mail)
             if self.mailbox.held:
                 self.drain.ask()  # what is in flight may end; nothing else begins
             if came and error is None and not self._flight and self._is_compacting(state):
@@ -147,7 +147,7 @@ class Life:
             due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
             alarm = self.clock.alarm(due, self.bell.ring) if due is not None else None
             try:
-                landed = await self.executor.landed()
+                landed = self.executor.outcomes(await self._flight.landed())
             finally:
                 if alarm is not None:
                     alarm.cancel()
@@ -214,8 +214,10 @@ class Life:
     def show(self, state: State, events: Sequence[Event]) -> None:
         """Show the watcher what a save wrote; its error must not end the run."""
         if self.watch is not None:
-            with contextlib.suppress(Exception):
+            try:
                 self.watch(state, events)
+            except Exception:  # noqa: BLE001 (the user's code)
+                return
 
     def _is_compacting(self, state: State) -> bool:
         """Whether the log has grown enough for a snapshot, and nothing is in flight."""
@@ -262,6 +264,8 @@ class Life:
             self._over = True
 
     def _fold_files(self, state: State) -> State:
+        if not self._files:
+            return state
         with self._filing:
             for at, intended in self._files:
                 state = replay.step(state, intended, at)

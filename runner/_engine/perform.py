@@ -33,7 +33,7 @@ from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
 from runner._engine.failures import did_nothing, retry_after, type_of
 from runner._engine.feed import Teller
-from runner._engine.inflight import Drain, Flight, InFlight, ended
+from runner._engine.inflight import Drain, Flight, InFlight
 from runner._engine.replies import storable
 from runner._policy import ladder, request
 from runner.errors import ModelError, NeedsPerson, OutcomeUnknown, ToolFailed
@@ -75,12 +75,8 @@ class Executor:
             elif isinstance(intent, LookupAsked):
                 self.flight.begin(self._lookup, state, intent)
 
-    async def landed(self) -> Outcomes:
-        """What has come back, once something has or the life's bell is rung.
-
-        A task that was cut off, or whose tool does not end, contributes nothing.
-        """
-        tasks = await self.flight.landed()
+    def outcomes(self, tasks: Sequence[asyncio.Task[Outcomes]]) -> Outcomes:
+        """What has come back with these tasks. One that was cut off, or whose tool does not end, brings nothing."""
         outcomes = Outcomes(error=asyncio.CancelledError() if self.flight.cancelled else None)
         for task in tasks:
             if task.cancelled():  # cut off; when not by us, the run is cut off too
@@ -130,7 +126,7 @@ class Executor:
             tool=call.call.tool,
             n=attempt.n,
             key=attempt.key,
-            arguments=plain,
+            arguments=dict(plain),
             inputs=self.agent.load_inputs(state.inputs),
             files=self.files(call.call.id, writable),
             acts=writable,
@@ -279,12 +275,12 @@ class Executor:
         except RuntimeError as error:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
         try:
-            if not await ended(running, tool.timeout):
+            if not await running.ended(tool.timeout):
                 if abandon:
                     raise TimeoutError(f"no answer within {tool.timeout:g} s")
                 _logging.logger(tool=tool.name).warning("timed out, and its thread still runs", timeout=tool.timeout)
-                await ended(running)
+                await running.ended()
         except asyncio.CancelledError:
-            if not running.done():
+            if not running.is_over:
                 raise
         return running.result()

@@ -91,13 +91,15 @@ class _Pool:
         self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Finished] = weakref.WeakKeyDictionary()
         self._begun = False
         self._lock = threading.Lock()
-        self.lives: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
+        self.lives: dict[asyncio.AbstractEventLoop, int] = {}
 
     def count(self, more: int) -> None:
         """Note that so many lives more, or less, share the running loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            self.lives[loop] = self.lives.get(loop, 0) + more
+            lives = self.lives.pop(loop, 0) + more
+            if lives:
+                self.lives[loop] = lives
 
     def put(self, body: Callable[[], T], loop: asyncio.AbstractEventLoop) -> _Job[T]:
         """Have a save run in a thread."""
@@ -200,6 +202,8 @@ async def _awaited(pool: _Pool, body: Callable[[], T]) -> T:
 
 def lines(encoded: Sequence[bytes]) -> list[list[bytes]]:
     """Events as the groups that share a line."""
+    if sum(map(len, encoded)) <= LINE:
+        return [[*encoded]]
     groups: list[list[bytes]] = [[]]
     size = 0
     for event in encoded:

@@ -106,7 +106,7 @@ def _digests(agent: AnyAgent, state: State, request: Request, upto: int, rebuilt
                 short,
                 upto,
                 *([rebuilt_upto, request.messages] if rebuilt_upto else []),
-                *([less.drop, less.blank] if less != _context.Trim() else []),
+                *([less.drop, less.blank] if less != _context.WHOLE else []),
             ]
         ),
         parameters=agent.definitions.parameters

@@ -76,6 +76,7 @@ _decoder = msgspec.json.Decoder(RunStatus)
 def of(state: State, at: datetime | None = None) -> RunStatus:
     """The status of a run in this state, which its line of `at` makes (by default the state's own)."""
     at = at or state.at
+    waiting = state.waiting
     return RunStatus(
         agent=state.agent,
         task=state.task if len(state.task) <= TASK else state.task[: TASK - 1] + "…",
@@ -86,8 +87,8 @@ def of(state: State, at: datetime | None = None) -> RunStatus:
         stopped=state.stopped.reason if state.stopped is not None else None,
         closed=state.over,
         wake=_wake(state, at),
-        open_questions=tuple(question.id for question in state.waiting),
-        asked=min((question.at for question in state.waiting), default=None),
+        open_questions=tuple([question.id for question in waiting]),
+        asked=min([question.at for question in waiting], default=None),
         in_doubt=state.in_doubt,
         turns=state.turns,
         resumes=state.resumes,
