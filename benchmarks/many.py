@@ -12,6 +12,8 @@ import contextlib
 import itertools
 import os
 import random
+import resource
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -32,6 +34,8 @@ CASES = [(1, 0), (10, 0), (100, 0), (1_000, 0), (1, 100), (100, PACE), (1_000, P
 
 
 THREADS = 8
+FILES = 4
+"""Open files of a run, and a few more."""
 
 
 @dataclass
@@ -138,6 +142,15 @@ def alone(runs: int, path: Path, seconds: float) -> float:
     return sum(counts) / took
 
 
+def allow(runs: int) -> None:
+    """Have the system let this process open the files of so many runs; end it where it does not."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = runs * FILES + 100
+    if most not in (-1, resource.RLIM_INFINITY) and most < needed:
+        sys.exit(f"{runs} runs need {needed} open files, and this process may have {most} (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
 def main() -> None:
     """Answer, for 1 to 1,000 runs."""
     short = table.quick(__doc__)
@@ -145,6 +158,7 @@ def main() -> None:
     rows: list[list[str]] = []
     drawn: dict[str, list[float]] = {"events a second, tight": []}
     cases = [(1, 0), (100, 0), (300, PACE)] if short else CASES
+    allow(max(runs for runs, _ in cases))
     for runs, pace in cases:
         found = []
         for _ in range(rounds):

@@ -27,23 +27,23 @@ from replay.events import (
     RunStopped,
     StepRecorded,
     WaitUntil,
-    WorkspaceAccepted,
     WorkspaceMoved,
 )
 from runner import _logging
-from runner._agent import sanitize, workspace
 from runner._agent.agent import AnyAgent
 from runner._agent.workspace import Workspace
 from runner._clock import LogClock
-from runner._engine import save_pool
+from runner._engine import resumed_place, save_pool
+from runner._engine.bell import Bell
 from runner._engine.feed import Teller
-from runner._engine.inflight import Bell, Drain, Flight, InFlight
+from runner._engine.flight import Drain, Flight
+from runner._engine.inflight import InFlight
 from runner._engine.mailbox import Mailbox
 from runner._engine.perform import Executor, Outcomes
 from runner._policy import replies, waves
 from runner._policy.decide import decide
 from runner._runs import load, status
-from runner.errors import NoWorkspace, ReadOnlyWorkspace
+from runner.errors import ReadOnlyWorkspace
 
 ROOM = 64 << 10
 """Synced zeros kept ahead of a marker for its result: a full disk then refuses the marker, not the result."""
@@ -109,7 +109,12 @@ class Life:
         self.decide(self.agent, state, now)  # what raises is raised before this life is written and counted
         state = await self.save(state, now, opening)
         self.log.note_lease_lost()
-        return await self.go_on(state, Outcomes(self._check_workspace(state, opening)))
+        found: list[Event] = []
+        if state.stopped is None and any(isinstance(event, RunResumed) for event in opening):
+            found = resumed_place.found(state, self._moved, self._accept, self.store.disk)
+            if any(isinstance(event, WorkspaceMoved) for event in found):
+                self._root = Path(self._moved or "")
+        return await self.go_on(state, Outcomes(found))
 
     async def go_on(self, state: State, outcomes: Outcomes | None = None) -> State:
         """The loop itself, from a state that is on disk and outcomes that are not yet.
@@ -271,26 +276,6 @@ class Life:
                 state = replay.step(state, intended, at)
             self._files.clear()
         return state
-
-    def _check_workspace(self, state: State, opening: Sequence[Event]) -> list[Event]:
-        """What a resume finds in the workspace: a file that holds no content of the run's own stops it."""
-        if state.stopped is not None or not any(isinstance(event, RunResumed) for event in opening):
-            return []
-        try:
-            changed = workspace.changed(self._moved or state.workspace, state.files, self.store.disk)
-        except NoWorkspace as gone:
-            return [RunStopped(reason="WorkspaceChanged", detail=str(gone))]
-        by = sanitize.name(self._accept, "accepting the workspace") if self._accept is not None else ""
-        found: list[Event] = []
-        if self._moved is not None and (by or not changed):
-            found.append(WorkspaceMoved(path=self._moved, by=by))
-            self._root = Path(self._moved)
-        if not changed:
-            return found
-        if by:
-            return [*found, WorkspaceAccepted(by=by, files=tuple(changed))]
-        names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
-        return [RunStopped(reason="WorkspaceChanged", detail=names)]
 
     def end(self) -> None:
         """The life is over and writes nothing more; the log is closed when all that it started has ended."""

@@ -20,7 +20,7 @@ from runner._agent import keys, sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.context import sent
 from runner._clock import Clock, LogClock
-from runner._engine.inflight import Drain
+from runner._engine.flight import Drain
 from runner._engine.loop import Life, Watch
 from runner._policy import resume_check
 from runner._policy.decide import decide

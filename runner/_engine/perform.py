@@ -33,7 +33,8 @@ from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
 from runner._engine.failures import did_nothing, retry_after, type_of
 from runner._engine.feed import Teller
-from runner._engine.inflight import Drain, Flight, InFlight
+from runner._engine.flight import Drain, Flight
+from runner._engine.inflight import InFlight
 from runner._engine.replies import storable
 from runner._policy import ladder, request
 from runner.errors import ModelError, NeedsPerson, OutcomeUnknown, ToolFailed

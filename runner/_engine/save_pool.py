@@ -4,7 +4,9 @@ A flush takes from 75 µs to 10 ms. For a run that is alone nothing else is kept
 thread would cost about as much as the fastest flush, so a lone run saves where it is and stays at the disk's limit.
 With several runs in one process the loop would stand still for each flush of each run; then saves go to eight threads,
 because flushes of different files overlap in the disk, and more threads gain little. What has come back is handed to
-the loop in batches, so that a thousand runs do not wake it a thousand times.
+the loop in batches, so that a thousand runs do not wake it a thousand times. That is why the threads are our own: with
+an executor of the standard library, which wakes the loop for each, a hundred coroutines that write and flush took 95 us
+of processors for each save instead of 57, of which the loop's thread 41 instead of 23 (medians of 11 rounds in turns).
 
 A save that has begun is waited for, whatever is cancelled meanwhile: its line is on the disk or the log is dead, and
 only the save can say which. The cancellation is delivered at the next await instead.

@@ -14,7 +14,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-from runner._engine.inflight import Drain
+from runner._engine.flight import Drain
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -19,7 +19,7 @@ from runner import _logging
 from runner._agent.agent import AnyAgent
 from runner._agent.agent_tool import nested
 from runner._engine import opening, session
-from runner._engine.inflight import LINGER
+from runner._engine.flight import LINGER
 from runner._engine.loop import Watch
 from runner._engine.opening import Opened
 from runner._engine.save_pool import counted, off_loop

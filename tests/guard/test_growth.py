@@ -6,15 +6,23 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 import eventlog
 import replay
 import runner
 from benchmarks import models
 from replay.events import ModelAsked
-from tests.guard.test_counts import Counting, looks
+from tests.guard import counting
+from tests.guard.test_counts import FIGURES, Counting, looks
 
 TURNS = 300
 MORE = 1.1
+
+
+def usual(counts: Sequence[int]) -> int:
+    """The calls of a turn, once a run is under way."""
+    return round(statistics.median(counts[10:40]))
 
 
 def calls_of_turns(path: Path) -> list[int]:
@@ -40,8 +48,21 @@ def calls_of_turns(path: Path) -> list[int]:
     return [after - before for before, after in itertools.pairwise(marks)]
 
 
-def test_a_late_turn_calls_as_many_functions_as_an_early_one(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> list[int]:
+    """What the turns of one run called."""
+    return calls_of_turns(tmp_path_factory.mktemp("turns"))
+
+
+def test_a_late_turn_calls_as_many_functions_as_an_early_one(counts: list[int]) -> None:
     """A request holds the whole conversation; nothing may walk through it message by message, at each turn."""
-    counts = calls_of_turns(tmp_path)
     early, late = counts[10:40], counts[-30:]
     assert statistics.median(late) <= statistics.median(early) * MORE
+
+
+def test_a_turn_calls_no_more_functions_than_before(counts: list[int]) -> None:
+    """What the loop adds to its log is Python, a little in many places: this notices when it grows."""
+    stored = FIGURES["calls"].get(counting.VERSION)
+    if stored is None:
+        pytest.skip(f"no figures are stored for {counting.VERSION}; `python -m tests.guard` stores them")
+    assert usual(counts) <= stored * MORE
