@@ -66,7 +66,7 @@ class Flight(Generic[T]):
         return bool(self._tasks)
 
     def begin(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> None:
-        """Do this in a task of its own, and wait for it, too."""
+        """Do this in a task of its own, and wait for it, too. It is in flight from its first step on."""
         self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given, **named)))
 
     async def _doing(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:

@@ -146,10 +146,10 @@ class Life:
             self.mailbox.saved()
             if error is not None and not self._flight:
                 raise error
-            self.executor.begin(state, intents)
+            due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
+            self.executor.begin(state, intents)  # from here to the wait for it nothing may fail
             if not (came or intents or self._flight):
                 return state
-            due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
             alarm = self.clock.alarm(due, self.bell.ring) if due is not None else None
             try:
                 landed = self.executor.outcomes(await self._flight.landed())
