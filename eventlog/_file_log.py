@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from eventlog._head import Witness
     from eventlog._line import Line, Torn
     from eventlog._lock import Lock
+    from eventlog._log import Status
     from eventlog._preallocate import OpenSegment
 
 _LOGGER = logging.getLogger(__name__)
@@ -90,14 +91,25 @@ class FileLog(Log):
         self._sealed = since.sealed
         self.seq, self.life, self.at = last.seq, life, last.at
         self._sum = last.sum
-        self.status: Struct | None = None
+        self._status: Status = None
         self._lock, self._segment, self._witness, self._disk = lock, segment, witness, disk
         self._writer = Writer(run, disk)
         not_for_children(self)
 
-    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Struct | None = None) -> Line:
+    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
         return self._writer.do("a save", lambda: self._save(at, events, room, status))
+
+    @property
+    def status(self) -> Struct | None:
+        """What the last `append` said of the run."""
+        if callable(self._status):
+            self._status = self._status()
+        return self._status
+
+    @status.setter
+    def status(self, said: Struct | None) -> None:
+        self._status = said
 
     @property
     def lease_lost(self) -> bool:
@@ -159,7 +171,7 @@ class FileLog(Log):
             with contextlib.suppress(OSError):
                 part.release()
 
-    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Struct | None) -> Line:
+    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
         at = max(in_utc(self.run, at), self.at)
         data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
         self._writer.dead = CUT_OFF
@@ -170,7 +182,7 @@ class FileLog(Log):
         # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
         self._lock.check()
         self._advance(line)
-        self.status = status
+        self._status = status
         self._writer.done()
         return line
 

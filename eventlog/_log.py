@@ -6,7 +6,7 @@ import abc
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from eventlog._line import Line, Torn
     from eventlog._snapshot import Snapshot
+
+    Status = Struct | Callable[[], Struct] | None
 
 
 class Log(abc.ABC):
@@ -63,7 +65,7 @@ class Log(abc.ABC):
         """Tell whether an effect that takes so many seconds may begin now: this process holds the run that long."""
 
     @abc.abstractmethod
-    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Struct | None = None) -> Line:
+    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Save one line of events and return it once it is durable.
 
         Args:
@@ -71,8 +73,9 @@ class Log(abc.ABC):
             events: Each the bytes of one JSON object.
             room: Bytes that the store keeps free for the line after this one, so that a full disk refuses a marker and
                 not its result. A database has no use for it.
-            status: What the run is after this line, in the caller's words. A database finds due runs by its attributes
-                `wake`, `closed` and `agent`, if it has them.
+            status: What the run is after this line, in the caller's words, or a function that says so: a directory
+                asks it when the log is closed. A database finds due runs by its attributes `wake`, `closed` and
+                `agent`, if it has them.
 
         Raises:
             NotStorable, DiskFull, DiskFailed: Nothing was written; the log goes on.

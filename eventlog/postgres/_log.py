@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from eventlog._disk import Disk
     from eventlog._line import Line
+    from eventlog._log import Status
     from eventlog.postgres._connections import Connections
     from eventlog.postgres._leases import Lease, Leases
 
@@ -118,10 +119,11 @@ class Row(Log):
         events: Sequence[bytes],
         *,
         room: int = 0,  # noqa: ARG002 (a database has no use for it)
-        status: msgspec.Struct | None = None,
+        status: Status = None,
     ) -> Line:
         """Write the line, the run's end and its status, and renew the lease."""
-        return self._writer.do("a save", lambda: self._save(at, events, status))
+        said = status() if callable(status) else status
+        return self._writer.do("a save", lambda: self._save(at, events, said))
 
     def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
         """Keep the snapshot as a row."""

@@ -208,7 +208,7 @@ class Life:
         *parts, last = save_pool.lines(encoded)
         told = 0
         for group in (*parts, last):
-            says = status.of(state, now) if group is last else None
+            says = functools.partial(status.of, state, now) if group is last else None
             line = await save_pool.saved(functools.partial(self._append, now, group, room=room, status=says))
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
