@@ -85,7 +85,8 @@ class _Console:
     def __init__(self, store: eventlog.Store, allow: Allow, agents: dict[str, AnyAgent]) -> None:
         self._store, self._allow, self._agents = store, allow, agents
         self._listing = _listing.Listing(store)
-        self._pages, self._followers = _live.Pages(store), _live.Followers(store)
+        self._pages = functools.lru_cache(_live.KEPT)(functools.partial(_live.Pages, store))
+        self._followers = _live.Followers(store)
         self._resumed: set[asyncio.Task[Any]] = set()
 
     def _may(self, request: Request, action: str, run: str) -> bool:
@@ -108,8 +109,7 @@ class _Console:
 
     async def inbox(self, request: Request) -> Response:
         """What all runs ask."""
-        may = functools.partial(self._may, request, "read")
-        found = await asyncio.to_thread(_listing.questions, self._store, await self._listing.all(), may)
+        found = [one for one in await self._listing.questions() if self._may(request, "read", one[0].run)]
         answers = {state.run for state, _ in found if self._may(request, "answer", state.run)}
         return _shown(request, "inbox.html", found=found, answers=answers)
 
@@ -122,13 +122,13 @@ class _Console:
         key = facts["base"], facts["csrf"], frozenset(may), near
         make = functools.partial(self._page, run, may, near, facts)
         again = "refold-again" in request.headers
-        page = await asyncio.to_thread(functools.partial(self._pages.made, run, key, make, again=again))
+        page = await asyncio.to_thread(functools.partial(self._pages(run).made, key, make, again=again))
         return Response(page, media_type="text/html")
 
     def _page(self, run: str, may: set[str], near: str, facts: dict[str, Any], audited: runner.review.Audited) -> str:
         state = audited.state
         more = {
-            "state": msgspec.structs.replace(state, seq=audited.story.seq),
+            "state": state,
             "holder": self._store.holder(run),
             "forks": self._listing.forks(run),
             "rung": _listing.rung,

@@ -41,6 +41,7 @@ class Listing:
         self._store = store
         self._lock = asyncio.Lock()
         self._found: list[runner.RunInfo] = []
+        self._asked: dict[str, tuple[runner.RunInfo, State]] = {}
         self._parents: dict[str, str] = {}
         self._at = self._again = float("-inf")
 
@@ -55,6 +56,26 @@ class Listing:
     def stale(self) -> None:
         """Have the list read again: something was just said to a run."""
         self._at = self._again = float("-inf")
+
+    async def questions(self) -> list[tuple[State, Question]]:
+        """Every open question, the oldest first."""
+        return await asyncio.to_thread(self._questions, await self.all())
+
+    def _questions(self, found: Sequence[runner.RunInfo]) -> list[tuple[State, Question]]:
+        kept, asked = self._asked, list[tuple[State, Question]]()
+        self._asked = {}
+        for info in found:
+            if info.status is None or not info.status.open_questions or info.status.closed:
+                continue
+            before, state = kept.get(info.run, (None, replay.NEW))
+            if before is not info:  # it moved since
+                try:
+                    state = runner.read_state(info.run, self._store)
+                except (eventlog.LogError, replay.ReplayError):
+                    continue  # the list says why it can't be read
+            self._asked[info.run] = info, state
+            asked += [(state, question) for question in state.waiting if not state.over]
+        return sorted(asked, key=lambda one: (one[1].at, one[0].run))
 
     def forks(self, run: str) -> list[str]:
         """The forks of a run. Who comes from whom is read from all runs, so seldom."""
@@ -128,19 +149,3 @@ def _filters(asked: Mapping[str, str]) -> Iterator[Callable[[runner.RunInfo], bo
         yield lambda info: info.status is None or (info.status.at or since) >= since
     if live:
         yield lambda info: info.live == (live == "yes")
-
-
-def questions(
-    store: eventlog.Store, found: Sequence[runner.RunInfo], may: Callable[[str], bool]
-) -> list[tuple[State, Question]]:
-    """Every open question, the oldest first."""
-    asked = []
-    for info in found:
-        if info.status is None or not info.status.open_questions or info.status.closed or not may(info.run):
-            continue
-        try:
-            state = runner.read_state(info.run, store)
-        except (eventlog.LogError, replay.ReplayError):
-            continue  # the list says why it can't be read
-        asked += [(state, question) for question in state.waiting if not state.over]
-    return sorted(asked, key=lambda one: (one[1].at, one[0].run))

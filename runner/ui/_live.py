@@ -35,45 +35,29 @@ KEPT = 16
 
 
 class Pages:
-    """The pages of the runs that were looked at last."""
+    """The pages of one run, for each key, and its audit, which is used by one at a time."""
 
-    def __init__(self, store: eventlog.Store) -> None:
-        self._store = store
+    def __init__(self, store: eventlog.Store, run: str) -> None:
+        self._store, self._run = store, run
         self._lock = threading.Lock()
-        self._kept: dict[str, _Pages] = {}
-
-    def made(self, run: str, key: object, make: Callable[[Audited], str], *, again: bool) -> str:
-        """The page of a run for whoever has this key: made of the whole log, or `again`, for a page that is open."""
-        with self._lock:
-            kept = self._kept[run] = self._kept.pop(run, _Pages(run, self._store))
-            while len(self._kept) > KEPT:
-                del self._kept[next(iter(self._kept))]
-        with kept.lock:
-            return kept.made(key, make, again=again)
-
-
-class _Pages:
-    """The pages of one run, and its audit, which is used by one at a time."""
-
-    def __init__(self, run: str, store: eventlog.Store) -> None:
-        self.lock = threading.Lock()
-        self._run, self._store = run, store
         self._audited: Audited | None = None
         self._pages: dict[object, tuple[str, int, float, float]] = {}
 
     def made(self, key: object, make: Callable[[Audited], str], *, again: bool) -> str:
-        page, seq, at, took = self._pages.get(key, ("", -1, 0.0, 0.0)) if again else ("", -1, 0.0, 0.0)
-        began = time.monotonic()
-        if page and began < at + SHARE * took:
+        """The page for whoever has this key: made of the whole log, or `again`, for a page that is open."""
+        with self._lock:
+            page, seq, at, took = self._pages.get(key, ("", -1, 0.0, 0.0)) if again else ("", -1, 0.0, 0.0)
+            began = time.monotonic()
+            if page and began < at + SHARE * took:
+                return page
+            before, self._audited = self._audited if again else None, None
+            self._audited = runner.review.audit(self._run, self._store, before=before)
+            if not page or self._audited.story.seq != seq or began > at + FRESH:
+                if len(self._pages) >= KEPT:
+                    self._pages.clear()
+                page, ended = make(self._audited), time.monotonic()
+                self._pages[key] = page, self._audited.story.seq, ended, ended - began
             return page
-        before, self._audited = self._audited if again else None, None
-        self._audited = runner.review.audit(self._run, self._store, before=before)
-        if not page or self._audited.story.seq != seq or began > at + FRESH:
-            if len(self._pages) >= KEPT:
-                self._pages.clear()
-            page, ended = make(self._audited), time.monotonic()
-            self._pages[key] = page, self._audited.story.seq, ended, ended - began
-        return page
 
 
 class Followers:
