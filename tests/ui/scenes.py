@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
 
+import eventlog
 import runner
 import runner.testing
 from runner import ui
@@ -45,7 +45,7 @@ def launching() -> runner.Agent:
 class Person:
     """Somebody with a browser: `person` looks at pages and sends the forms that stand on them."""
 
-    def __init__(self, runs: Path, who: str | None = "ann", **options: Any) -> None:
+    def __init__(self, runs: eventlog.Runs, who: str | None = "ann", **options: Any) -> None:
         given: dict[str, Any] = {"identify": lambda _request: who, **options}
         self.client = TestClient(ui.app(runs, **given), base_url=HOST, follow_redirects=False)
         self.origin = {"Origin": HOST, "Sec-Fetch-Site": "same-origin"}

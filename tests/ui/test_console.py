@@ -270,6 +270,21 @@ def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
     assert disk.whole <= 4  # once for the state, once for the lines, and then each new segment
 
 
+def test_an_open_page_that_asks_again_reads_only_what_was_written_since(runs: Path) -> None:
+    """Whoever opens it gets what the whole log says."""
+    asking(runs)
+    disk = Counting()
+    ann = Person(eventlog.Directory(runs, disk=disk))
+    ann.see("/runs/r")
+    with eventlog.store(runs).open("r") as log:
+        log.append(log.at, [b'{"type":"message_received","id":"m","text":"hurry up","who":"bob"}'])
+        disk.whole = 0
+        assert "hurry up" in ann.see("/runs/r?near=line-1", **{"Refold-Again": "1"})
+        assert disk.whole == 0
+        assert "hurry up" in ann.see("/runs/r")
+        assert disk.whole > 0
+
+
 def test_a_long_run_is_shown_in_parts_and_its_report_whole(runs: Path) -> None:
     """The last lines, and those around what an address names."""
     calls = [runner.testing.tool_calls(("look", {})) for _ in range(120)]
