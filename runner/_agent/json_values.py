@@ -23,15 +23,11 @@ NOTHING: Any = object()
 def at(whole: Any, path: Path) -> Any:
     """What is at a place, or `NOTHING`."""
     for step in path:
-        if (isinstance(whole, dict) and step in whole) or _inside(whole, step):
-            whole = whole[step]
-        else:
+        inside = isinstance(whole, list) and isinstance(step, int) and step < len(whole)
+        if not inside and not (isinstance(whole, dict) and step in whole):
             return NOTHING
+        whole = whole[step]
     return whole
-
-
-def _inside(whole: Any, step: object) -> bool:
-    return isinstance(whole, list) and isinstance(step, int) and step < len(whole)
 
 
 def put(whole: Any, path: Path, new: Any) -> Any:

@@ -8,11 +8,9 @@ from typing import Any
 import runner
 
 
-def _nothing() -> None:
-    """What happens on the side that nobody named."""
-
-
-def between(before: Callable[[], object] = _nothing, after: Callable[[], object] = _nothing) -> Callable[..., Any]:
+def between(
+    before: Callable[[], object] = lambda: None, after: Callable[[], object] = lambda: None
+) -> Callable[..., Any]:
     """Make a wrapper for `Tool.around`: the body between two calls, async if it is.
 
     The copy has the same name, schema, effect and lookup, so the log can't tell the two apart.

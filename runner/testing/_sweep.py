@@ -118,7 +118,7 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         if only:
             found = plan.one(only, baseline)
         else:
-            found = list(_share(plan, baseline, plan.work(modes, baseline, every), jobs, progress or _silent))
+            found = list(_share(plan, baseline, plan.work(modes, baseline, every), jobs, progress or (lambda *_: None)))
     return SweepReport.counted(baseline.points, [one.mode for one in found] if only else modes, without, found)
 
 
@@ -126,10 +126,6 @@ def _memory() -> str | None:
     """A directory in memory if the system has one: a simulated death loses nothing that is there."""
     place = Path("/dev/shm")  # noqa: S108 (looked for, never relied on)
     return str(place) if os.access(place, os.W_OK | os.X_OK) else None
-
-
-def _silent(done: int, of: int) -> None:
-    """The default progress, which ignores it."""
 
 
 def _share(plan: Plan, baseline: Baseline, work: Sequence[Job], jobs: int, progress: Progress) -> Iterator[Scenario]:

@@ -67,7 +67,7 @@ def result(
     }
     keyed = any(_keyed(request, call) for request in requests)
     meaning = own.get(status) or _meaning(response, status, keyed=keyed)
-    before = _acted_before(call, requests[0])
+    before = call is not None and any(sent is not requests[0] for sent in call.sent.values())
     _note(call, requests[0])
     if meaning == "done":
         return _body.content(response)
@@ -167,11 +167,6 @@ def _keyed(request: Any, call: Call | None) -> bool:
     if isinstance(mark, Mark):
         return mark.keyed
     return call is not None and any(call.key in value for value in request.headers.values())
-
-
-def _acted_before(call: Call | None, request: Any) -> bool:
-    """Whether this attempt sent another request before this one that may have acted."""
-    return call is not None and any(sent is not request for sent in call.sent.values())
 
 
 def _note(call: Call | None, request: Any) -> None:

@@ -95,11 +95,16 @@ def _status_of(error: Exception) -> Status:
 
 
 def _concerns(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> bool:
-    """Whether a run is this agent's and interrupted. A damaged one is, unless its good lines say it is another's."""
+    """Whether a run is this agent's and interrupted. A damaged one is, unless its good lines say it is another's.
+
+    One is interrupted that was going on when its process ended, or waits for a person, perhaps with answers by now.
+    """
     status = entry.status
     if status is None:
         return _owner(runs, entry.run) in (agent.name, None)
-    return status.agent == agent.name and _is_interrupted(status)
+    if status.agent != agent.name or status.phase == "new" or status.closed:
+        return False
+    return status.stopped in (None, "Interrupted")
 
 
 def _why_left(agent: load_agent.AnyAgent, entry: runner.RunInfo) -> str:
@@ -110,11 +115,6 @@ def _why_left(agent: load_agent.AnyAgent, entry: runner.RunInfo) -> str:
     if status is None or status.stopped is None or status.closed:
         return ""
     return f"stopped: {status.stopped}"
-
-
-def _is_interrupted(status: runner.RunStatus) -> bool:
-    """Whether a run was going on when its process ended, or waits for a person, perhaps with answers by now."""
-    return status.phase != "new" and not status.closed and status.stopped in (None, "Interrupted")
 
 
 def _owner(runs: str, run: str) -> str | None:

@@ -106,13 +106,10 @@ def fork(run: str, at: int, new: str | None, runs: str, who: str) -> None:
     state = runner.fork(run, at=at, runs=runs, new=new, who=who)
     parent = runner.read_state(run, runs)
     (forked,) = eventlog.store(runs).read(state.run).lines[-1].events
-    out.rows([*_page(state, parent), *_messages(replay.decode(forked))])
+    event = replay.decode(forked)
+    unheard = event.messages if isinstance(event, RunForked) else ()
+    out.rows([*_page(state, parent), *(("not heard", f"{one_line(m.who)}: {one_line(m.text)}") for m in unheard)])
     out.err(f"Carry it on with: refold resume {state.run} --agent module:attr --runs {options.shown(runs)}")
-
-
-def _messages(forked: replay.AnyEvent) -> Iterator[out.Row]:
-    for one in forked.messages if isinstance(forked, RunForked) else ():
-        yield "not heard", f"{one_line(one.who)}: {one_line(one.text)}"
 
 
 def _page(state: State, parent: State) -> Iterator[out.Row]:

@@ -55,7 +55,8 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
         left.set()
 
     def saved(state: State, events: Sequence[replay.AnyEvent]) -> None:
-        show.saved(state, events)
+        if show is not None:
+            show.saved(state)
         telling.saved(state, events)
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -64,7 +65,8 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
         told = asyncio.create_task(telling.run())
         async with runner.Worker(agents, runs=runs, at_once=at_once, grace=grace, watch=saved) as carrying:
             while not left.is_set():
-                show.table(carrying)
+                if show is not None:
+                    show.table(carrying)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(0.5):
                         await left.wait()

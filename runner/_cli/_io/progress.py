@@ -81,17 +81,7 @@ MOST = 20
 """Runs that are shown."""
 
 
-class View:
-    """Draws nothing."""
-
-    def saved(self, state: State, _events: Sequence[replay.AnyEvent]) -> None:
-        """Take note of what a run saved."""
-
-    def table(self, worker: runner.Worker) -> None:
-        """Show what a worker carries now."""
-
-
-class Table(View):
+class Table:
     """A table that is drawn anew; what a run came to stays above it."""
 
     def __init__(self) -> None:
@@ -103,7 +93,8 @@ class Table(View):
             console=Console(highlight=False, markup=False, emoji=False), auto_refresh=False, transient=True
         )
 
-    def saved(self, state: State, _events: Sequence[replay.AnyEvent]) -> None:
+    def saved(self, state: State) -> None:
+        """Take note of what a run saved."""
         self._states[state.run] = state
 
     def table(self, worker: runner.Worker) -> None:
@@ -124,10 +115,10 @@ def _row(state: State) -> str:
 
 
 @contextmanager
-def worker_view() -> Iterator[View]:
-    """The view of a worker that fits where stdout goes."""
+def worker_view() -> Iterator[Table | None]:
+    """The view of a worker, if stdout is a terminal that can show one."""
     if not out.on_terminal() or os.environ.get("TERM", "dumb") == "dumb":
-        yield View()
+        yield None
         return
     table = Table()
     with table.live:

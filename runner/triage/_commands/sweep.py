@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Literal
 
 import click
@@ -35,10 +36,6 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, value: str) -> int | Li
     if not value.isdecimal():
         raise click.BadParameter(f"{value!r} is neither a number nor 'all'")
     return int(value)
-
-
-def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    return None if value is None else options.age(value).total_seconds()
 
 
 @click.command()
@@ -74,7 +71,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.option("--only", metavar="ID", default="", help="Run one scenario again, by the id that a failure names.")
 @click.option(
     "--random",
-    callback=_seconds,
+    type=options.age,
     metavar="AGE",
     help="For so long (60s, 5m) kill the larger jobs and their trackers at random moments instead.",
 )
@@ -88,7 +85,7 @@ def sweep(
     seed: int,
     jobs: int,
     only: str,
-    random: float | None,
+    random: timedelta | None,
     *,
     as_json: bool,
 ) -> None:
@@ -100,7 +97,7 @@ def sweep(
     """
     _commands.check_extra("sweep")
     if random is not None:
-        _random(random, None if seed == 0 else seed, as_json=as_json)
+        _random(random.total_seconds(), None if seed == 0 else seed, as_json=as_json)
         return
     kinds = (only.partition(":")[0],) if only else modes or MODES
     if unknown := [kind for kind in kinds if kind not in MODES]:
