@@ -131,10 +131,11 @@ def enqueue(
     labels: Mapping[str, str] | None = None,
     connection: Any = None,
 ) -> str:
-    """Make a run and leave it to a worker, which needs an agent of this name. What is given is as for `start`.
+    """Make a run and leave it to a worker.
 
-    With a `connection` of psycopg's to the database of the runs, the run is made in the transaction that is open on it,
-    and exists, for everybody else, once that commits.
+    The worker needs an agent of this name. What is given is as for `start`. With a `connection` of psycopg's to the
+    database of the runs, the run is made in the transaction that is open on it, and exists, for everybody else, once
+    that commits.
 
     Returns:
         The run's id. Without `connection` the run is durable.
