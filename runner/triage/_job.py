@@ -5,7 +5,6 @@ task. Everything that must survive is in the log, the workspace and the tracker.
 statuses, nothing else.
 """
 
-import dataclasses
 import os
 import re
 import signal
@@ -115,7 +114,7 @@ class Job:
         if not self.world.is_new(self.task):
             raise WrongWorld(str(self.world.path), "another run has worked in it")
         options.pop("accept_workspace", None)  # nothing can have changed yet
-        return await runner.start(agent, self.task.text, runs=self.runs, workspace=self.world.workspace, **options)
+        return await runner.start(agent, self.task.name, runs=self.runs, workspace=self.world.workspace, **options)
 
     def _same_world(self, run: str) -> None:
         """Refuse to carry on a run in a world it does not work in: its files would be here and its issues there."""
@@ -126,9 +125,6 @@ class Job:
     def check(self, run: str, *only: str) -> list[Outcome]:
         """Make the task's checks, all or those named, for `run`. Never raises."""
         return check(self.task, self.world, self.runs, run, only)
-
-    def replace(self, **changes: Any) -> Self:
-        return dataclasses.replace(self, **changes)
 
 
 def _die() -> None:

@@ -115,14 +115,14 @@ class Crash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Task:
     """One task by its name. Raises `NoSuchTask`, which names those there are.
 
-    `text` is what its runs are started with: the name. `tools` are the names of those that the model is given, `checks`
-    of those that are made afterwards. `files` are those to unpack: where each belongs, and where it lies.
+    Its runs are started with the name. `tools` are the names of those that the model is given, `checks` of those that
+    are made afterwards. `files` are those to unpack: where each belongs, and where it lies.
     """
 
     def __init__(self, name: str) -> None:
         if name not in names():
             raise NoSuchTask(name, names())
-        self.name = self.text = name
+        self.name = name
         self.folder = _DATA / name
         card = msgspec.json.decode((self.folder / "task.json").read_bytes(), type=_Card)
         self.instructions = card.instructions

@@ -5,7 +5,6 @@ POST /issues {cause, title, body}   201 filed · 200 the same request under the 
                                     400 not a request · 413 too large
 GET /issues?key=K                   issues that came under K · 503 when the lookup is down
 GET /issues?text=T                  issues that contain T; without either, all
-GET /issues/{number}                one issue · 404
 POST /issues/{number}/comments {text}  as filing; 404 when there is no such issue
 GET /issues/{number}/comments?key=K    comments that came under K, or 503 as above; without it, all
 GET /health?challenge=C             {"proof"}: C signed with the token that the world's address file holds
@@ -49,7 +48,6 @@ class Tracker(Starlette):
             Route("/health", self._health),
             Route("/issues", self._file, methods=["POST"]),
             Route("/issues", self._find),
-            Route("/issues/{number:int}", self._show),
             Route("/issues/{number:int}/comments", self._comment, methods=["POST"]),
             Route("/issues/{number:int}/comments", self._comments),
         ]
@@ -132,11 +130,6 @@ class Tracker(Starlette):
         if key is not None and self._faults().lookup_down:
             return _json(503, {"error": "the lookup is down"})
         return _json(200, {"comments": self._store.comments_on(request.path_params["number"], key)})
-
-    async def _show(self, request: Request) -> Response:
-        number: int = request.path_params["number"]
-        issue = self._store.by_id(number)
-        return _json(404, {"error": f"there is no issue {number}"}) if issue is None else _json(200, issue)
 
 
 def _issues(found: list[Issue]) -> Response:

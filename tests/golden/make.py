@@ -35,7 +35,7 @@ def batch(into: Path) -> dict[str, Any]:
         agent, place = job.agent(), job.world.workspace
         with job.world.held():
             job.world.lay(job.task)
-            asyncio.run(runner.start(agent, job.task.text, runs=job.runs, run="batch", workspace=place))
+            asyncio.run(runner.start(agent, job.task.name, runs=job.runs, run="batch", workspace=place))
         lines = eventlog.store(job.runs).read("batch").lines
     disk = Fixed()
     opening, *rest = (line for line in lines if line.events)

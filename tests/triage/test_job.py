@@ -1,6 +1,7 @@
 """The job as a user runs it: started, asked, held, carried on, and started anew."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import signal
@@ -153,7 +154,7 @@ def test_a_foreign_edit_of_a_written_file_stops_the_run_until_somebody_vouches(t
     run, written = _stopped(job, new=False), job.task.expected.fixes[0].test
     for path in ("README.md", written):
         (job.world.workspace / path).write_text("edited")
-    job = job.replace(limits=runner.Limits(turns=7))
+    job = dataclasses.replace(job, limits=runner.Limits(turns=7))
     with pytest.raises(runner.errors.WorkspaceChanged) as caught:
         asyncio.run(job.run())
     assert written in str(caught.value)
@@ -168,7 +169,7 @@ def test_the_turn_limit_holds_over_lives_and_can_be_raised(tmp_path: Path) -> No
     job = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=3))
     run = _stopped(job, new=False)
     assert _stopped(job, new=False) == run
-    assert _stopped(job.replace(limits=runner.Limits(turns=4)), new=False) == run
+    assert _stopped(dataclasses.replace(job, limits=runner.Limits(turns=4)), new=False) == run
     assert replay.load(eventlog.store(job.runs).read(run).lines).turns == 4
 
 
@@ -179,7 +180,7 @@ def test_a_new_run_gets_a_new_world_and_keeps_the_old_one(tmp_path: Path) -> Non
     assert first != second
     assert job.newest() == second
     for world in (job.world, triage.World(job.world.path.with_name(f"{TASK}.1"))):
-        assert Done(job.replace(world=world), second).failed("patched-once", "no-leftovers") == {}
+        assert Done(dataclasses.replace(job, world=world), second).failed("patched-once", "no-leftovers") == {}
 
 
 def test_without_new_a_used_world_is_refused(tmp_path: Path, finished: Done) -> None:
@@ -225,7 +226,7 @@ def test_a_tool_dies_before_its_body_or_after_it_and_is_otherwise_the_same(
     deaths: list[str] = []
     monkeypatch.setattr(_job, "_die", lambda: deaths.append(runner.current_call().tool))
     plain = triage.Job.of(TASK, tmp_path / "runs", limits=runner.Limits(turns=4))
-    deadly = plain.replace(die_before="crash_list", die_after="issue_search")
+    deadly = dataclasses.replace(plain, die_before="crash_list", die_after="issue_search")
     _stopped(deadly, new=False)
     assert deaths == ["crash_list", "issue_search", "issue_search"]
     assert plain.agent().definitions == deadly.agent().definitions

@@ -122,13 +122,6 @@ def test_issues_are_found_by_text(service: Service, text: str, found: int) -> No
     assert len(service.get("/issues", text=text).json()["issues"]) == found
 
 
-def test_one_issue_is_found_by_its_number(service: Service) -> None:
-    """And another is not."""
-    service.post()
-    assert service.get("/issues/1").json()["title"] == "it crashes"
-    assert service.get("/issues/2").status_code == 404
-
-
 @pytest.mark.parametrize("content", [{}, [], DRAFT | {"body": 1}, DRAFT | {"more": ""}, {"cause": "\ud83d"}, "text"])
 def test_what_is_no_request_is_400(service: Service, content: object) -> None:
     """A request that can't be understood files nothing, and is not remembered under its key."""
