@@ -130,6 +130,21 @@ def test_a_lookup_and_a_call_read_the_defaults(runs: Path) -> None:
     assert seen == [{"to": "bob", "cents": 5}] * 2
 
 
+def test_a_body_that_changes_its_arguments_changes_those_of_no_other_call(runs: Path) -> None:
+    """Arguments that were read once are kept for the next call that has the same."""
+    seen: list[Mapping[str, Any]] = []
+
+    @runner.tool(effect="reads")
+    def look(at: str, call: runner.Call) -> str:
+        seen.append(dict(call.arguments))
+        call.arguments["at"] = f"not {at}"
+        return at
+
+    asked = tool_calls(("look", {"at": "it"}))
+    assert stage.finished(stage.start([asked, asked, "over"], look, runs=runs)) == "over"
+    assert seen == [{"at": "it"}] * 2
+
+
 def test_the_schema_shows_the_defaults() -> None:
     """The model must know what it orders when it leaves an argument out."""
     assert paying(7).schema["properties"]["cents"] == {"type": "integer", "default": 7}

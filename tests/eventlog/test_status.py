@@ -57,6 +57,25 @@ def test_a_closed_run_has_the_status_of_its_last_line_and_an_open_one_has_none(t
     assert list(eventlog.store(tmp_path).statuses()) == [("r", b'{"events":3}', False)]
 
 
+def test_a_directory_asks_for_the_status_of_the_last_line_alone_and_when_the_log_is_closed(tmp_path: Path) -> None:
+    """A save need not say what the run is by then, if the next one does."""
+    asked: list[int] = []
+
+    def says(events: int) -> Callable[[], Words]:
+        def said() -> Words:
+            asked.append(events)
+            return Words(events)
+
+        return said
+
+    with eventlog.Directory(tmp_path, disk=Quick()).create("r", at=AT, events=[OPENING]) as log:
+        for number in (1, 2):
+            log.append(AT, [event(number)], status=says(number + 1))
+        assert not asked
+    assert asked == [3]
+    assert left(tmp_path) == b'{"events":3}'
+
+
 def test_a_status_that_cannot_be_written_is_missing_and_the_log_is_closed_all_the_same(tmp_path: Path) -> None:
     """It is a projection: nothing of the log hangs on it."""
     (tmp_path / "r").mkdir()
