@@ -289,6 +289,8 @@ def _is_sum(found: object) -> bool:
 
 def _is_deep(level: list[Any]) -> bool:
     for _ in range(_DEPTH):
+        if not level:
+            break
         parts = (outer.values() if isinstance(outer, dict) else outer for outer in level)
         level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
     return bool(level)
