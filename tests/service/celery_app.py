@@ -22,8 +22,15 @@ def came_again(run: str) -> bool:
 
 agent = scenes.acting(EFFECTS, lasts=0.3, timeout=600, may_end=came_again)
 app = celery.Celery("shop", broker=os.environ.get("BROKER", "memory://"))
+PATIENCE = {
+    "visibility_timeout": 1,
+    "unacked_mutex_expire": 2,
+    "polling_interval": 0.1,
+    "unacked_restore_interval": 5,  # seconds between two looks at what was not acknowledged
+    "unacked_restore_throttle": 1,  # each look counts; without this every tenth does
+}
 app.conf.update(
-    broker_transport_options={"visibility_timeout": 1, "unacked_mutex_expire": 2, "polling_interval": 0.1},
+    broker_transport_options=PATIENCE,
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=2,
 )
