@@ -6,15 +6,16 @@ because a save waits for a disk whose speed is not what a property is about.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tests.support import slow
+from tests.support import order, slow
 from tests.support.forkserver import ForkServer
 from tests.support.postgres import database, database_runs, postgres, power_safe_postgres
 
@@ -30,13 +31,28 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REFOLD_RUNS", raising=False)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests, before any are selected by their marks."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import all tests without looking for garbage, and never look at what they imported again: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Mark the slow tests before any are selected by their marks, and begin with the longest of those selected."""
     names = slow.names()
     for item in items:
         if getattr(item, "originalname", None) in names:
             item.add_marker(pytest.mark.slow)
+    yield
+    early = [item for item in items if item.get_closest_marker("early")]
+    rest = [item for item in items if not item.get_closest_marker("early")]
+    items[:] = order.spread(early, rest, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def pytest_xdist_auto_num_workers() -> int:

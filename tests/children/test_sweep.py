@@ -57,6 +57,7 @@ def test_a_power_cut_is_tried_with_a_bounded_number_of_images_of_the_disk() -> N
 
 
 @pytest.mark.full
+@pytest.mark.early
 @pytest.mark.fault("killed between two operations of a parent or its child")
 @pytest.mark.parametrize("mode", testing.MODES)
 def test_no_trouble_of_any_mode_and_no_second_death_do(

@@ -115,6 +115,7 @@ def test_a_death_at_a_few_points_does_nothing_twice(main: Any) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.early
 @pytest.mark.parametrize("mode", testing.MODES)
 @pytest.mark.parametrize("main", [plain, framework])
 def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(

@@ -62,6 +62,7 @@ def test_a_death_at_a_few_points_does_nothing_twice(kind: str) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.early
 @pytest.mark.parametrize("mode", testing.MODES)
 @KINDS
 def test_a_death_at_a_point_of_any_mode_and_one_in_the_resume_do_nothing_twice(

@@ -67,6 +67,7 @@ def working(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.full
+@pytest.mark.early
 @pytest.mark.fault("a queue delivers a job twice")
 @pytest.mark.fault("death of a worker")
 def test_what_celery_delivers_again_and_again_is_done_once(broker: str, runs: Path, tmp_path: Path) -> None:

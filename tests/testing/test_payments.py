@@ -40,6 +40,7 @@ def test_of_payments_side_by_side_none_is_made_twice_or_lost_by_a_death_at_any_p
 
 
 @pytest.mark.full
+@pytest.mark.early
 @pytest.mark.parametrize("mode", testing.MODES)
 @pytest.mark.parametrize("kinds", [payments.MIXED, ["plain"] * 8, ["keyed"] * 8], ids=["mixed", "plain", "keyed"])
 def test_the_same_holds_in_every_mode_with_second_deaths(

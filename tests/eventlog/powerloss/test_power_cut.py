@@ -139,6 +139,7 @@ def test_the_command_that_a_report_names_repeats_the_sweep() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.early
 def test_census(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """At least 20,000 distinct images, 0 acknowledged lines lost, 0 false damage, 0 effects without a line."""
     tally, seconds = census.counted_side_by_side(census.pieces(longest=3, inside=120, limit=10), tmp_path)
