@@ -81,6 +81,8 @@ faults: $(READY)
 # beside ours, what a framework's own tests need, the lowest versions of the frameworks.
 GROUPS := peers conformance conformance-pydantic-ai lowest
 STAMPS := $(GROUPS:%=.venv-%/.ready)
+EXTRAS_peers := [postgres]
+EXTRAS_lowest := [postgres]
 PEERS := .venv-peers
 
 .PHONY: $(foreach stamp,$(STAMPS),$(if $(filter $(CURDIR),$(shell cat $(stamp) 2>/dev/null)),,$(stamp)))
@@ -88,7 +90,7 @@ PEERS := .venv-peers
 $(STAMPS): .venv-%/.ready: pyproject.toml
 	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	.venv-$*/bin/python -m pip install --quiet --group $* --editable '.[mcp,otel,postgres]'
+	.venv-$*/bin/python -m pip install --quiet --group $* --editable '.$(EXTRAS_$*)'
 	@printf '%s\n' '$(CURDIR)' > $@
 
 # A framework's own tests with every agent on a log: LangChain's, of its source distribution, which pip fetches, or with

@@ -169,28 +169,36 @@ async def test_a_person_edits_what_a_tool_gets(tmp_path: Path) -> None:
     assert [text for text, _ in await lives(agent, log, tmp_path)] == ["['wired 3']"] * 2
 
 
+def reviewed(runs: Path, tools: list[Any], replies: Callable[[list[str]], AIMessage], **terms: Any) -> Any:
+    """Opens one run again and again, with an agent whose wires a reviewer looks at: each gives the last message."""
+    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
+    made = middleware(human, tools=dict.fromkeys(("wire", "mail"), "idempotent") | terms)
+    agent: Any = create_agent(Scripted(log=[], replies=replies), tools, middleware=made, checkpointer=InMemorySaver())
+
+    async def go(given: Any = GO) -> str:
+        async with runner.durable("go", runs=runs, run="r"):
+            out = await agent.ainvoke(given, {"configurable": {"thread_id": "t"}})
+        return str(out["messages"][-1].text)
+
+    return go
+
+
+def edit_to(name: str, **args: Any) -> Command[Any]:
+    """A reviewer's answer that makes one call another one."""
+    return Command(resume={"decisions": [{"type": "edit", "edited_action": {"name": name, "args": args}}]})
+
+
 async def test_arguments_that_a_reviewer_in_the_framework_edits_are_what_the_tool_gets(tmp_path: Path) -> None:
     """LangChain's own middleware has the last word there, and the log says what ran."""
-    log: list[str] = []
 
     @tool
     def wire(cents: int) -> str:
         """Wire it."""
         return f"wired {cents}"
 
-    model, human = (
-        Scripted(log=log, replies=once("wire", cents=5)),
-        HumanInTheLoopMiddleware(interrupt_on={"wire": True}),
-    )
-    mine = middleware(human, tools={"wire": "idempotent"})
-    agent: Any = create_agent(model, [wire], middleware=mine, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
-    edit = {"decisions": [{"type": "edit", "edited_action": {"name": "wire", "args": {"cents": 3}}}]}
-    async with runner.durable("go", runs=tmp_path, run="r"):
-        await agent.ainvoke(GO, config)
-    async with runner.durable("go", runs=tmp_path, run="r"):
-        out = await agent.ainvoke(Command(resume=edit), config)
-    assert "wired 3" in str(out["messages"][-1].text)
+    go = reviewed(tmp_path, [wire], once("wire", cents=5))
+    await go()
+    assert "wired 3" in await go(edit_to("wire", cents=3))
     events = [replay.decode(raw) for line in eventlog.store(tmp_path).read("r").lines for raw in line.events]
     marked = [json.loads(event.arguments or "") for event in events if isinstance(event, AttemptMarked)]
     assert marked == [{"cents": 3}]
@@ -226,37 +234,11 @@ async def test_an_edit_in_the_framework_of_a_call_that_needs_a_yes_here_is_refus
         log.append(f"wire {cents}")
         return "wired"
 
-    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
-    mine = middleware(human, tools={"wire": {"effect": "idempotent", "approval": True}})
-    model = Scripted(log=log, replies=once("wire", cents=5))
-    agent: Any = create_agent(model, [wire], middleware=mine, checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "t"}}
-    edit = {"decisions": [{"type": "edit", "edited_action": {"name": "wire", "args": {"cents": 3}}}]}
-    async with runner.durable("go", runs=tmp_path, run="r"):
-        await agent.ainvoke(GO, config)
+    go = reviewed(tmp_path, [wire], once("wire", cents=5), wire={"effect": "idempotent", "approval": True})
+    await go()
     with pytest.raises(errors.BadAgent, match="in its question"):
-        async with runner.durable("go", runs=tmp_path, run="r"):
-            await agent.ainvoke(Command(resume=edit), config)
-    assert log == ["ask"]
-
-
-def reviewed(runs: Path, tools: list[Any], replies: Callable[[list[str]], AIMessage], **terms: Any) -> Any:
-    """Opens one run again and again, with an agent whose wires a reviewer looks at: each gives the last message."""
-    human = HumanInTheLoopMiddleware(interrupt_on={"wire": True})
-    made = middleware(human, tools=dict.fromkeys(("wire", "mail"), "idempotent") | terms)
-    agent: Any = create_agent(Scripted(log=[], replies=replies), tools, middleware=made, checkpointer=InMemorySaver())
-
-    async def go(given: Any = GO) -> str:
-        async with runner.durable("go", runs=runs, run="r"):
-            out = await agent.ainvoke(given, {"configurable": {"thread_id": "t"}})
-        return str(out["messages"][-1].text)
-
-    return go
-
-
-def edit_to(name: str, **args: Any) -> Command[Any]:
-    """A reviewer's answer that makes one call another one."""
-    return Command(resume={"decisions": [{"type": "edit", "edited_action": {"name": name, "args": args}}]})
+        await go(edit_to("wire", cents=3))
+    assert log == []
 
 
 @pytest.mark.parametrize("approval", [False, True])
