@@ -49,6 +49,9 @@ class VirtualTime:
 
     def wait(self, until: float) -> None:
         """Have others live until a time; at infinity, until `wake` or for as long as there are any."""
+        if not self._waiting:  # nobody else lives
+            self.now = max(self.now, until) if until < math.inf else self.now
+            return
         me = threading.current_thread()
         with self._turn:
             self._waiting[me] = until
