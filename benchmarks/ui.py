@@ -346,7 +346,7 @@ def main() -> None:
 
 def _costs(name: str, make: Any, *, short: bool) -> Iterator[list[str]]:
     """What an open page costs, in rows."""
-    slices, seconds = (2, 1.0) if short else (5, 1.5)
+    slices, seconds = (2, 1.0) if short else (4, 1.2)
     apart = cost(make(), slices, seconds, APART, "alone")
     yield [f"{name}: a save reaches an open page, ms", *_ms(apart.news)]
     yield [f"{name}: the console's share of a processor with a page open", *_both(apart.console, 0.95)]
@@ -357,6 +357,7 @@ def _costs(name: str, make: Any, *, short: bool) -> Iterator[list[str]]:
         yield _ratio(name, "saves a second, all processors shared", shared.saves)
     yield _ratio(name, "function calls in the worker for a save", cost(make(), 2, 1.0, APART, "counted").calls)
     mounted = cost(make(), slices, seconds, TOGETHER, "mounted")
+    yield _ratio(name, "saves a second of the processor, the console in the worker's process", mounted.per_processor)
     yield _ratio(name, "saves a second, the console in the worker's process", mounted.saves)
 
 

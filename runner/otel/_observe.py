@@ -22,9 +22,11 @@ def observe(runs: eventlog.Runs, *, meter_provider: MeterProvider | None = None)
         runs: Where the runs are: a path, a URL, or a store.
         meter_provider: Where metrics go; the global one by default.
     """
+    store, found = eventlog.store(runs), list[runner.RunInfo]()
 
     def statuses() -> list[runner.RunStatus]:
-        return [info.status for info in runner.list_runs(runs) if info.status is not None]
+        found[:] = runner.list_runs(store, before=found)  # each gauge of a collection reads on from the one before
+        return [info.status for info in found if info.status is not None]
 
     def phases(_: CallbackOptions) -> list[Observation]:
         return [Observation(n, {"refold.phase": phase}) for phase, n in Counter(s.phase for s in statuses()).items()]

@@ -99,12 +99,10 @@ class _Console:
             raise HTTPException(403, f"{request.state.person or 'Nobody'} may not {action} {run}.")
         return run
 
-    async def _listed(self, request: Request) -> list[runner.RunInfo]:
-        return [info for info in await self._listing.all() if self._may(request, "read", info.run)]
-
     async def runs(self, request: Request) -> Response:
         """The list of runs."""
-        page = _listing.page(await self._listed(request), request.query_params)
+        found = [info for info in await self._listing.all() if self._may(request, "read", info.run)]
+        page = _listing.page(found, request.query_params)
         return _shown(request, "runs.html", page=page, asked=request.query_params, word=_listing.word)
 
     async def inbox(self, request: Request) -> Response:

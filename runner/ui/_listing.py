@@ -95,18 +95,13 @@ def page(found: Sequence[runner.RunInfo], asked: Mapping[str, str]) -> Page:
     return Page(kept[(number - 1) * PAGE : number * PAGE], number, pages, len(kept))
 
 
-def needs(info: runner.RunInfo) -> bool:
-    """Whether a run needs a person."""
-    status = info.status
-    return status is None or bool(status.open_questions and not status.closed)
-
-
 def word(info: runner.RunInfo) -> str:
     """Where a run stands, as it is filtered by."""
     status = info.status
     if status is None:
         return "unreadable"
-    return "stopped" if status.stopped else "asks" if needs(info) else status.phase
+    asks = status.open_questions and not status.closed
+    return "stopped" if status.stopped else "asks" if asks else status.phase
 
 
 def ago(at: datetime) -> str:

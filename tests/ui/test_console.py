@@ -236,38 +236,49 @@ def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path
     assert not any(SECRET[:20] in text for text in texts)
 
 
+async def listen(console: Any, after: int, heard: asyncio.Queue[str]) -> None:
+    """A page of run `r` that was made at a line, as a server talks to the console."""
+
+    async def receive() -> Any:
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        await heard.put(message.get("body", b"").decode())
+
+    scope = {"type": "http", "method": "GET", "path": "/runs/r/events", "headers": [(b"host", b"127.0.0.1")]}
+    await console({**scope, "query_string": f"after={after}".encode()}, receive, send)
+
+
+async def told(heard: asyncio.Queue[str], line: int) -> None:
+    """Wait until a page hears of a line."""
+    while f"id: {line}\n" not in await heard.get():
+        pass
+
+
 def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
     """Each hears the newest from its own line on, and the log is read once for all."""
     asking(runs)
-    last, disk = runner.read_state("r", runs).seq, Counting()
+    disk = Counting()
     console = ui.app(eventlog.Directory(runs, disk=disk), identify=lambda _request: "ann")
 
-    async def listen(after: int, told: list[str], begun: asyncio.Event) -> None:
-        async def receive() -> Any:
-            return await asyncio.Event().wait()
+    async def main() -> None:
+        with eventlog.store(runs).open("r") as log:
+            pages: list[asyncio.Queue[str]] = [asyncio.Queue() for _ in range(3)]
+            tasks, read = [], []
+            for number, heard in enumerate(pages, 1):
+                tasks.append(asyncio.create_task(listen(console, log.seq - number, heard)))
+                await told(heard, log.seq)
+                read.append(disk.whole)
+            line = log.append(log.at, [b'{"type":"message_received","id":"m","text":"x","who":"o"}'])
+            for heard in pages:
+                await told(heard, line.seq)
+            assert read[0] > 0
+            assert [*read, disk.whole] == [read[0]] * 4
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-        async def send(message: Any) -> None:
-            if said := message.get("body", b"").decode():
-                told.append(said)
-                begun.set()
-
-        scope = {"type": "http", "method": "GET", "path": "/runs/r/events", "headers": [(b"host", b"127.0.0.1")]}
-        await console({**scope, "query_string": f"after={after}".encode()}, receive, send)
-
-    async def main() -> list[list[str]]:
-        pages: list[list[str]] = [[], [], []]
-        async with asyncio.TaskGroup() as tasks:
-            for number, told in enumerate(pages, 1):
-                tasks.create_task(listen(last - number, told, begun := asyncio.Event()))
-                await begun.wait()
-            await asyncio.to_thread(runner.approve, "r", "1.0-approve", "ann", runs=runs)
-            await runner.resume("r", scenes.paying(), runs=runs)
-        return pages
-
-    for told in asyncio.run(main()):
-        assert f"id: {last}\n" in told[0]
-        assert (told[-2].splitlines()[1], told[-1].splitlines()[0]) == ("event: saved", "event: over")
-    assert disk.whole <= 4  # once for the state, once for the lines, and then each new segment
+    asyncio.run(main())
 
 
 def test_an_open_page_that_asks_again_reads_only_what_was_written_since(runs: Path) -> None:
