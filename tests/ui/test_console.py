@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import eventlog
 import runner
 import runner.testing
 from replay.events import MessageReceived, QuestionAnswered
-from runner import ui
-from tests.runs.test_status import Counting
 from tests.support import stage
 from tests.ui import scenes
-from tests.ui.scenes import HOST, SECRET, Person
+from tests.ui.scenes import Person
 
 
 @pytest.fixture
@@ -206,118 +200,6 @@ def test_the_list_is_filtered_and_paged(runs: Path) -> None:
     assert ann.see("/?live=yes").count("<tr class=") == 0
     ann.see("/?newer=soon", 400)
     ann.see("/?page=x", 400)
-
-
-def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path) -> None:
-    """Where the run is carried in the same process; a secret that comes in pieces is one all the same."""
-
-    class Telling(runner.testing.ScriptedModel):
-        async def ask(self, request: runner.Request) -> runner.Reply:
-            assert request.heard is not None
-            for piece in ("The key is ", SECRET[:20], SECRET[20:], " and ", "more"):
-                request.heard(piece)
-            await asyncio.sleep(0.5)
-            request.heard(" to say ")
-            await asyncio.sleep(0.3)
-            return await super().ask(request)
-
-    async def main() -> str:
-        one = runner.Agent(name="agent", model=Telling(["over"]))
-        transport = httpx.ASGITransport(ui.app(runs, identify=lambda _request: "ann"))
-        async with runner.Worker([one], runs=runs) as worker, httpx.AsyncClient(transport=transport) as client:
-            await worker.start(one, stage.TASK, run="r")
-            return (await client.get(f"{HOST}/runs/r/events?after=0")).text
-
-    told = re.findall(r"event: (\w+)\ndata: (.*)\n", asyncio.run(main()))
-    kinds = [kind for kind, _ in told]
-    assert (kinds[0], kinds[-2:]) == ("saved", ["saved", "over"])
-    texts = [json.loads(data)["text"] for kind, data in told if kind == "text"]
-    assert texts[-1] == "The key is [secret] and more to say"
-    assert not any(SECRET[:20] in text for text in texts)
-
-
-async def listen(console: Any, after: int, heard: asyncio.Queue[str]) -> None:
-    """A page of run `r` that was made at a line, as a server talks to the console."""
-
-    async def receive() -> Any:
-        return await asyncio.Event().wait()
-
-    async def send(message: Any) -> None:
-        await heard.put(message.get("body", b"").decode())
-
-    scope = {"type": "http", "method": "GET", "path": "/runs/r/events", "headers": [(b"host", b"127.0.0.1")]}
-    await console({**scope, "query_string": f"after={after}".encode()}, receive, send)
-
-
-async def told(heard: asyncio.Queue[str], line: int) -> None:
-    """Wait until a page hears of a line."""
-    while f"id: {line}\n" not in await heard.get():
-        pass
-
-
-def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
-    """Each hears the newest from its own line on, and the log is read once for all."""
-    asking(runs)
-    disk = Counting()
-    console = ui.app(eventlog.Directory(runs, disk=disk), identify=lambda _request: "ann")
-
-    async def main() -> None:
-        with eventlog.store(runs).open("r") as log:
-            pages: list[asyncio.Queue[str]] = [asyncio.Queue() for _ in range(3)]
-            tasks, read = [], []
-            for number, heard in enumerate(pages, 1):
-                tasks.append(asyncio.create_task(listen(console, log.seq - number, heard)))
-                await told(heard, log.seq)
-                read.append(disk.whole)
-            line = log.append(log.at, [b'{"type":"message_received","id":"m","text":"x","who":"o"}'])
-            for heard in pages:
-                await told(heard, line.seq)
-            assert read[0] > 0
-            assert [*read, disk.whole] == [read[0]] * 4
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    asyncio.run(main())
-
-
-def test_an_open_page_that_asks_again_reads_only_what_was_written_since(runs: Path) -> None:
-    """Whoever opens it gets what the whole log says."""
-    asking(runs)
-    disk = Counting()
-    ann = Person(eventlog.Directory(runs, disk=disk))
-    ann.see("/runs/r")
-    with eventlog.store(runs).open("r") as log:
-        log.append(log.at, [b'{"type":"message_received","id":"m","text":"hurry up","who":"bob"}'])
-        disk.whole = 0
-        assert "hurry up" in ann.client.get("/runs/r?near=line-1", headers={"Refold-Again": "1"}).text
-        assert disk.whole == 0
-        assert "hurry up" in ann.see("/runs/r")
-        assert disk.whole > 0
-
-
-def test_a_long_run_is_shown_in_parts_and_its_report_whole(runs: Path) -> None:
-    """The last lines, and those around what an address names."""
-    calls = [runner.testing.tool_calls(("look", {})) for _ in range(120)]
-
-    @runner.tool(effect="reads")
-    def look() -> str:
-        return "seen"
-
-    agent = stage.agent([*calls, "over"], look, name="long", limits=runner.Limits(turns=200))
-    stage.finished(runner.start_sync(agent, stage.TASK, runs=runs, run="l"))
-    ann, last = Person(runs), runner.read_state("l", runs).seq
-    assert last > 220
-
-    def shown(query: str) -> list[int]:
-        return [int(number) for number in re.findall(r'id="line-(\d+)"', ann.see(f"/runs/l{query}"))]
-
-    assert shown("") == [*range(last - 199, last + 1)]
-    assert shown("?near=line-7") == shown("?near=call-1.0") == [*range(200)]
-    assert shown("?near=nothing") == shown("")
-    assert 'href="?near=line-' in ann.see("/runs/l")
-    assert ann.see("/runs/l/report").count('id="line-') == last + 1
-    assert "?near=" not in ann.see("/runs/l/report")
 
 
 def test_what_does_not_exist_or_makes_no_sense_is_said_on_a_page(runs: Path) -> None:
