@@ -170,9 +170,13 @@ class Cursor:
                 return turn, call
         return (self.turns[alike[0][0]], alike[0][1]) if alike else None
 
-    def has(self, provider_id: str, name: str) -> bool:
-        """Whether a reply of this run from here on orders this call."""
-        return any((call.provider_id, call.tool) == (provider_id, name) for _, call in self._ahead())
+    def orders(self, calls: Collection[tuple[str, str]]) -> bool:
+        """Whether one reply from here on orders all of these calls, by ids and tools. It is then come to."""
+        for place in range(max(self._here, 0), len(self.turns)):
+            if set(calls) <= {(call.provider_id, call.tool) for call in self.turns[place].calls}:
+                self._come_to(place, skipping=True)
+                return True
+        return False
 
 
 def failure(failed: ModelFailed) -> Exception:

@@ -201,9 +201,9 @@ class Durable:
         """Learn tools that a framework names; those of a request are learned by `ask`."""
         self._tools.learn(tools)
 
-    def has_call(self, provider_id: str, name: str) -> bool:
-        """Whether a reply of this run from here on orders this call."""
-        return self._cursor.has(provider_id, name)
+    def orders(self, *calls: tuple[str, str]) -> bool:
+        """Whether one reply of this run from here on orders all of these calls, by the provider's ids and the tools."""
+        return self._cursor.orders(calls)
 
     def edited(self, call: str) -> bool:
         """Whether a person gave this call other arguments: else it runs with those that its framework has for it."""

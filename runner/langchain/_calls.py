@@ -62,13 +62,11 @@ class Calls(AgentMiddleware):
             if tool is None:
                 run.pump.refuse(f"a reviewer made a call of {wanted['name']} one of {ran['name']}, which is no tool")
         run.knows([declare(self._terms, ran["name"], tool)])
-        known = run.has_call(provider_id, ran["name"])
-        if edits or not known:
-            said = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
-            calls = [{**call, **edits.get(call["id"], {})} for call in said.tool_calls]
-            moved = any(call["name"] != one["name"] for call, one in zip(calls, said.tool_calls, strict=True))
-            if moved or not known:  # another tool runs, or it waited in the conversation
-                await run.adopt(reply_of([said.model_copy(update={"tool_calls": calls})], None))
+        messages = request.state["messages"] if isinstance(request.state, dict) else ()
+        said = next((m for m in reversed(messages) if isinstance(m, AIMessage)), AIMessage("", tool_calls=[wanted]))
+        calls = [{**call, **edits.get(call["id"], {})} for call in said.tool_calls]
+        if not run.orders(*((call["id"] or "", call["name"]) for call in calls)):  # one of another tool, or an old one
+            await run.adopt(reply_of([said.model_copy(update={"tool_calls": calls})], None))
         return await run.call(provider_id, ran["name"], body, json.loads(as_json(ran["args"])))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:

@@ -131,7 +131,7 @@ class Backend(JournalCallableOperationBackend[None]):
         async def called(it: Any) -> ResultRecorded:
             if definition is not None:
                 run.knows([self._owner.declare(definition)])
-            if not run.has_call(ctx.tool_call_id, name):
+            if not run.orders((ctx.tool_call_id, name)):
                 said = next(message for message in reversed(ctx.messages) if message.kind == "response")
                 await run.adopt(reply_of(to_jsonable_python(said)))
             result = await run.call(ctx.tool_call_id, name, it, _overridden(args, ctx, tool))

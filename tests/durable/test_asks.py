@@ -170,7 +170,7 @@ async def test_calls_of_an_old_conversation_are_adopted_without_turn_and_spend(t
     old = tool_calls(("pay", {"n": 1}))
     for _ in range(2):
         async with durable("t", runs=tmp_path, run="r") as run:
-            if not run.has_call("c0", "pay"):
+            if not run.orders(("c0", "pay")):
                 await run.adopt(old)
             result = await run.call("c0", "pay", lambda call: effects.append(call.key))
             run.answer = result.text

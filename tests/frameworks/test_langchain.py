@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ToolRetryMiddleware,
+    human_in_the_loop,
+)
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -268,12 +273,12 @@ async def test_a_call_that_a_reviewer_makes_one_of_another_tool_is_made_instead(
     await go()
     answer: Any = edit_to("mail", to="a")
     if approval:
-        with pytest.raises(runner.NeedsDecision) as asked:
+        with pytest.raises(runner.NeedsDecision):
             await go(answer)
         assert log == []
-        first, second = sorted(asked.value.questions)
-        runner.edit("r", first, "boss", {"to": "c"}, runs=tmp_path)
-        runner.approve("r", second, "boss", runs=tmp_path)
+        asked = {json.loads(one.arguments)["to"]: one.id for one in runner.read_state("r", tmp_path).waiting}
+        runner.edit("r", asked["a"], "boss", {"to": "c"}, runs=tmp_path)
+        runner.approve("r", asked["b"], "boss", runs=tmp_path)
         answer = None
     text, to = await go(answer), "c" if approval else "a"
     assert sorted(log) == sorted([f"mail {to}", "mail b"])
@@ -283,6 +288,9 @@ async def test_a_call_that_a_reviewer_makes_one_of_another_tool_is_made_instead(
     assert told == [("wire", "invalid"), ("mail", "invalid"), ("mail", "ran"), ("mail", "ran")]
 
 
+@pytest.mark.skipif(
+    not hasattr(human_in_the_loop, "_EDITED_TOOL_CALLS_KEY"), reason="this LangChain answers it with a message"
+)
 async def test_a_reviewers_edit_to_a_tool_that_there_is_not_is_refused(tmp_path: Path) -> None:
     """Nothing runs."""
 
