@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
@@ -55,13 +55,12 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Since:
+class Since(msgspec.Struct):
     """The snapshot that a log was opened after, if any, the bytes of the segments sealed since, and what was wrong."""
 
     snapshot: Snapshot | None = None
     sealed: int = 0
-    findings: list[str] = field(default_factory=list)
+    findings: list[str] = []
 
 
 class FileLog(Log):

@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from eventlog import _head, _snapshot, _start_point, _tombstone
 from eventlog._disk import NotAFile
 from eventlog._files import Files
+from eventlog._head import Head
 from eventlog._line import Line, Storage, Torn
 from eventlog._names import check_id, is_ours, makes_a_run, segment_name, segment_number, snapshot_name
 from eventlog._os_errors import reading as in_words
 from eventlog._segment import Chain, Segment, count_good, read_segment
+from eventlog._snapshot import Snapshot
 from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
 
 if TYPE_CHECKING:
@@ -34,14 +36,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from eventlog._disk import Disk
-    from eventlog._head import Head
-    from eventlog._snapshot import Snapshot
 
 _READINGS: Final = 20
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """What a run's directory holds. `lines` are the good ones from the first on, header lines included.
 
     `torn` is a save that never finished (on a live run: perhaps one that is being written). `damage` is what `read`
@@ -51,14 +50,14 @@ class Reading:
     """
 
     run: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Line] = []
     torn: Torn | None = None
     damage: LogDamaged | None = None
     head: Head | None = None
-    segments: list[Segment] = field(default_factory=list)
-    strangers: list[str] = field(default_factory=list)
+    segments: list[Segment] = []
+    strangers: list[str] = []
     snapshot: Snapshot | None = None
-    findings: list[str] = field(default_factory=list)
+    findings: list[str] = []
 
     @property
     def closed(self) -> bool:

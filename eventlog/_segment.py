@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import contextlib
 from array import array
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, parse
+from eventlog._line import Line
 from eventlog._names import segment_name
 from eventlog.errors import OtherFormat
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from eventlog._disk import Disk
-    from eventlog._line import Line
 
 _CHUNK: Final = 1024 * 1024
 _LINE_START: Final = b'{"seq":'
@@ -60,8 +61,7 @@ class Chain:
         self.seq, self.sum, self.life = line.seq, line.sum, line.life
 
 
-@dataclass(slots=True)
-class Segment:
+class Segment(msgspec.Struct):
     """What was found in one file. Offsets and sizes are bytes.
 
     `end` is where its good lines end, `rest` where its bytes end once trailing NULs are dropped, `size` where the file
@@ -70,8 +70,8 @@ class Segment:
     """
 
     number: int
-    lines: list[Line] = field(default_factory=list)
-    ends: array[int] = field(default_factory=lambda: array("Q"))
+    lines: list[Line] = []
+    ends: array[int] = msgspec.field(default_factory=lambda: array("Q"))
     end: int = 0
     rest: int = 0
     size: int = 0

@@ -21,7 +21,7 @@ from eventlog.errors import LogDamaged
 _BEGINS = re.compile(rb'\{"seq":')
 
 
-@dataclass(slots=True)
+@dataclass
 class Part:
     """One segment: its good lines from `first` to `last`, where they end, where its last byte but NULs ends, its size.
 
@@ -44,7 +44,7 @@ class Part:
         return segment_name(self.number)
 
 
-@dataclass(slots=True)
+@dataclass
 class Evidence:
     """All that was found. `ends` are the segment and the byte where each line ends; `newer` is a format not known."""
 
@@ -112,7 +112,7 @@ def _seal(part: Part, *, last: bool) -> None:
         part.why = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Rest:
     """What lies after the good lines of a segment: its first piece, its good lines, a whole line with a wrong sum."""
 

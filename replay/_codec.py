@@ -21,7 +21,14 @@ class _Envelope(msgspec.Struct, frozen=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(functools.reduce(operator.or_, EVENTS.values()))
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[Event]:
+    """Made when it is first used: a program that lists runs decodes no event."""
+    return msgspec.json.Decoder(functools.reduce(operator.or_, EVENTS.values()))
+
+
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
@@ -39,7 +46,7 @@ def encode(event: AnyEvent) -> bytes:
         return event.raw
     try:
         raw = _encoder.encode(event)
-        back = _decoder.decode(raw)
+        back = _decoder().decode(raw)
     except (msgspec.MsgspecError, UnicodeError, TypeError, OverflowError, RecursionError) as error:
         raise NotFaithful(tag(event), str(error)) from error
     if back != event:
@@ -53,7 +60,7 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> AnyEvent:
     Raises `Undecodable`, which names line `seq`, when a known tag has fields of another type or there is no tag.
     """
     try:
-        return _decoder.decode(raw)
+        return _decoder().decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
         why = str(error)
     try:

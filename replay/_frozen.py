@@ -4,6 +4,7 @@
 of another version is passed over, and the log is folded from its first line.
 """
 
+import functools
 from typing import Any, get_origin
 
 import msgspec
@@ -28,7 +29,11 @@ def _from_json(kind: type, value: Any) -> object:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_to_json)
-_decoder = msgspec.json.Decoder(State, dec_hook=_from_json)
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[State]:
+    return msgspec.json.Decoder(State, dec_hook=_from_json)
 
 
 def dump(state: State) -> bytes:
@@ -39,6 +44,6 @@ def dump(state: State) -> bytes:
 def restore(data: bytes) -> State | None:
     """Turns what `dump` made back into a state; None if these bytes are not a state of this version."""
     try:
-        return _decoder.decode(data)
+        return _decoder().decode(data)
     except (msgspec.MsgspecError, RecursionError, TypeError):
         return None

@@ -30,21 +30,15 @@ from runner._agent.model import Model, Request
 from runner._agent.tools import FunctionTool, Tool, tool
 from runner._agent.workspace import Workspace
 from runner._clock import Clock
-from runner._durable import durable, durable_main
 from runner._engine.lifecycle import resume, resume_sync, start, start_sync
 from runner._engine.signals import draining
-from runner._engine.stream import stream
 from runner._policy.decide import decide
 from runner._runs.ask import Receipt, approve, edit, park, refuse, respond, settle, stop
-from runner._runs.fork import fork
 from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
 from runner._runs.load import compact
 from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting
 from runner._runs.say import allow, send
 from runner._runs.status import RunStatus
-from runner._service.attach import enqueue, run, run_sync
-from runner._service.handle import Run
-from runner._service.worker import Worker
 from runner.errors import (
     BadAgent,
     BadTool,
@@ -60,12 +54,29 @@ from runner.errors import (
 
 if TYPE_CHECKING:
     from runner import review
+    from runner._durable import durable, durable_main
+    from runner._engine.stream import stream
+    from runner._runs.fork import fork
+    from runner._service.attach import enqueue, run, run_sync
+    from runner._service.handle import Run
+    from runner._service.worker import Worker
 else:
+    _LATER = {
+        "runner._durable": ("durable", "durable_main"),
+        "runner._engine.stream": ("stream",),
+        "runner._runs.fork": ("fork",),
+        "runner._service.attach": ("enqueue", "run", "run_sync"),
+        "runner._service.handle": ("Run",),
+        "runner._service.worker": ("Worker",),
+    }
 
     def __getattr__(name: str) -> Any:
-        """`runner.review`, imported when it is used: most programs carry runs on and never compare logs."""
+        """What only some programs use is imported when it is named: reviews, workers, loops that are not ours."""
         if name == "review":
             return importlib.import_module("runner.review")
+        for module, names in _LATER.items():
+            if name in names:
+                return globals().setdefault(name, getattr(importlib.import_module(module), name))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

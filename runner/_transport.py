@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Final, Literal
 
 Meaning = Literal["done", "refused", "wait", "unknown"]
@@ -22,7 +21,7 @@ Meaning = Literal["done", "refused", "wait", "unknown"]
 NOT_CONNECTED: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 """Errors of httpx and httpx2 before a connection existed; another try may get one."""
 NEVER_SENT: Final = NOT_CONNECTED | {"UnsupportedProtocol"}
-WAIT: Final = frozenset({HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+WAIT: Final = frozenset({425, 429})
 SOON: Final = 1.0
 """Seconds to wait when the server does not say how long."""
 LONGEST_WAIT: Final = 3600.0
@@ -33,7 +32,7 @@ _PASSING: Final = frozenset({"ConnectionError", "TimeoutError", "TransportError"
 _FOR_GOOD: Final = frozenset({"UnsupportedProtocol", "LocalProtocolError"})
 
 _BY_CLASS: Final[Mapping[int, Meaning]] = {2: "done", 4: "refused"}
-_UNCLEAR: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT})
+_UNCLEAR: Final = frozenset({408, 409})
 
 
 def meaning(status: int) -> Meaning:

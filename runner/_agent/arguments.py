@@ -13,9 +13,10 @@ one intent.
 import copy
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+import msgspec
 
 from runner._agent import json_text
 from runner._agent.adapters import ByMsgspec, Invalid, Problem
@@ -33,8 +34,7 @@ Validate = Callable[[dict[str, Any]], str | None]
 """What is wrong with parsed arguments, as a sentence, or None."""
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True):
     """A call's arguments, prepared for a tool.
 
     `text` is their one spelling, `plain` the same as a JSON object, `values` what a function is called with. `problem`
@@ -42,7 +42,7 @@ class Arguments:
     """
 
     text: str
-    plain: dict[str, Any] = field(default_factory=dict)
+    plain: dict[str, Any] = {}
     values: dict[str, Any] | None = None
     problem: str | None = None
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
+import msgspec
+
 from runner._agent import keys
 from runner._agent.generics import Defaults, TypeVar
 from runner._agent.workspace import Workspace
@@ -98,20 +100,17 @@ def current_call() -> Call:
     return call
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A lookup's answer: the effect has happened, and `result` is what the call returns."""
 
     result: object
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A lookup's answer, only when certain: the effect has not happened."""
 
 
-@dataclass(frozen=True)
-class Unsure:
+class Unsure(msgspec.Struct, frozen=True):
     """A lookup's answer: the service can't say. A person is asked."""
 
     why: str = ""
@@ -120,8 +119,7 @@ class Unsure:
 LookupAnswer = Found | Missing | Unsure
 
 
-@dataclass(frozen=True)
-class Verbatim:
+class Verbatim(msgspec.Struct, frozen=True):
     """What a framework's tool returned: `value` as the log's readers see it, `raw` as its framework serialised it."""
 
     value: object

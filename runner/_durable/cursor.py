@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 import eventlog
 import replay
@@ -41,8 +42,7 @@ def ordered(calls: Sequence[ToolCall]) -> What:
     return tuple((call.tool, call.arguments, call.provider_id) for call in calls)
 
 
-@dataclass
-class Turn:
+class Turn(msgspec.Struct):
     """One thing that a program did after another: a request with its reply or failure, or calls of its own.
 
     `taken`: the program has come there in this life. `served` are the calls that it has asked for.
@@ -54,8 +54,8 @@ class Turn:
     reply: Reply | None = None
     failed: ModelFailed | None = None
     taken: bool = False
-    results: dict[str, ResultRecorded] = field(default_factory=dict)
-    served: set[str] = field(default_factory=set)
+    results: dict[str, ResultRecorded] = {}
+    served: set[str] = set()
 
     def __str__(self) -> str:
         if isinstance(self.what, str):

@@ -33,7 +33,7 @@ GRACE = 10.0
 """Seconds that a call in flight may take to end after a signal."""
 
 
-_CONTEXT = re.compile("00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_CONTEXT = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 
 
 class ChildOf(NamedTuple):
@@ -122,7 +122,7 @@ def _trace(watch: Watch | None, child: ChildOf | None) -> str:
     told: object = ""
     with contextlib.suppress(Exception):
         told = getattr(watch, "context", lambda _: "")(child.call if child is not None else None)
-    return told if isinstance(told, str) and _CONTEXT.fullmatch(told) else ""
+    return told if isinstance(told, str) and re.fullmatch(_CONTEXT, told) else ""
 
 
 def _show(watch: Watch | None, state: State, opening: RunStarted) -> None:

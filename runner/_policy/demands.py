@@ -7,7 +7,8 @@ something that comes after them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 import replay
 from replay import Event, State
@@ -25,16 +26,14 @@ HELD = "the program needs a yes"
 EDITED = "the program runs it with other arguments"
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """A request that the program sends to the model: the digests of its parts, and the most it can cost."""
 
     digests: Digests
     bound: CostBound
 
 
-@dataclass(frozen=True)
-class Demands:
+class Demands(msgspec.Struct, frozen=True):
     """What a program waits for.
 
     `next` is what it does after the current reply: ask, make calls of its own, or end with an answer. `calls` are those
@@ -46,8 +45,8 @@ class Demands:
     next: Ask | tuple[ToolCall, ...] | str | None = None
     calls: frozenset[str] = frozenset()
     approvals: frozenset[str] = frozenset()
-    words: Mapping[str, str] = field(default_factory=dict)
-    edits: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = {}
+    edits: Mapping[str, str] = {}
 
 
 NOTHING = Demands()

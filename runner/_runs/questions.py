@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, NoReturn, Self, TypeAlias
 
+import msgspec
+
 import replay
 from replay import Question, State
 from replay.events import QuestionAnswered, RuleAdded
@@ -75,8 +77,7 @@ def finished(agent: AnyAgent, state: State) -> Finished[Any]:
     return Finished(agent.load_output(state.answer or ""), state.answer or "", state.run, state)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What `on_question` returns. `verdict` fits the question's kind; `text` is a reason, or what was found.
 
     `arguments` belong to `edit`. `always`: with `approve`, the same yes holds in this run for every call of this tool

@@ -4,6 +4,7 @@ The words are made of the state alone, so whoever has to read the log finds the 
 words and of the fold: those of another version are not understood, and the log is read.
 """
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ RETRY = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
 """When a run is asked on that stopped because its model was down: after the first such stop in a row, the second ..."""
 TASK = 2000
 """Characters of the task that are kept."""
-_MOST_LABELS, _LABEL, _VALUE = 32, re.compile(r"[a-z0-9][a-z0-9._/-]{0,62}"), 256
+_MOST_LABELS, _LABEL, _VALUE = 32, r"[a-z0-9][a-z0-9._/-]{0,62}", 256
 
 
 class RunStatus(
@@ -70,7 +71,9 @@ class RunStatus(
     parent_call: ParentCall | None = None
 
 
-_decoder = msgspec.json.Decoder(RunStatus)
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[RunStatus]:
+    return msgspec.json.Decoder(RunStatus)
 
 
 def of(state: State, at: datetime | None = None) -> RunStatus:
@@ -102,7 +105,7 @@ def of(state: State, at: datetime | None = None) -> RunStatus:
 def understood(words: bytes | None) -> RunStatus | None:
     """A status as it was written; None when this version did not write it."""
     try:
-        return _decoder.decode(words) if words is not None else None
+        return _decoder().decode(words) if words is not None else None
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -111,7 +114,7 @@ def labelled(labels: Mapping[str, str] | None) -> dict[str, str]:
     """Labels as they are stored, in the order of their names. Raises `BadAgent`."""
     found = {}
     for name, value in sorted((labels or {}).items()):
-        if not _LABEL.fullmatch(name):
+        if not re.fullmatch(_LABEL, name):
             raise BadAgent(f"{name!r} is no label: write 1 to 63 of a-z 0-9 . _ / -, a letter or digit first")
         found[name] = sanitize.clean(value).text
         if len(found[name]) > _VALUE or len(found) > _MOST_LABELS:

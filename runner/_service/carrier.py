@@ -10,9 +10,10 @@ import functools
 import heapq
 import time
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 import eventlog
 from runner import _logging
@@ -41,8 +42,7 @@ OTHERS = 0.5
 Came = Outcome[Any] | BaseException | None
 
 
-@dataclass
-class Problem:
+class Problem(msgspec.Struct):
     """What a worker could not do, with a run or with all runs of an agent.
 
     Attributes:

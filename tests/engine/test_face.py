@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import pickle
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ import runner.web
 def _family(error: type[runner.RunError]) -> Iterator[type[runner.RunError]]:
     for kind in error.__subclasses__():
         if kind.__module__.startswith("runner."):
-            yield from (kind, *_family(kind)) if kind.sentence or dataclasses.fields(kind) else _family(kind)
+            yield from (kind, *_family(kind)) if kind.sentence or kind.__match_args__ else _family(kind)
 
 
 ERRORS = sorted(set(_family(runner.RunError)), key=lambda error: error.__name__)

@@ -33,7 +33,10 @@ def test_a_program_that_imports_runner_waits_for_one_package_alone() -> None:
     assert imported("import runner") - {"typing_extensions"} == {"msgspec"}
 
 
-@pytest.mark.parametrize("module", ["runner.review", "email.utils", "http.client", "structlog"])
+@pytest.mark.parametrize(
+    "module",
+    ["runner.review", "runner._service", "runner._durable", "email.utils", "http", "structlog"],
+)
 def test_what_only_some_runs_need_is_imported_when_it_is_used(module: str) -> None:
     """Each of these takes longer than a directory of runs takes to list."""
     code = f"import runner, sys; sys.exit({module!r} in sys.modules)"
