@@ -20,9 +20,11 @@ transitions = Transitions()
 def with_queue(state: State, taken: tuple[str, ...]) -> State:
     """The state in which these messages of the queue are part of the conversation; a final reply before is none."""
     require(taken == tuple([one.id for one in state.queue[: len(taken)]]), "it takes other messages than wait")
+    if not taken:
+        return state
     for one in state.queue[: len(taken)]:
         state = add_message(state, UserMessage(one.text))
-    return replace(state, queue=state.queue[len(taken) :], **({"stop": None, "answer": None} if taken else {}))
+    return replace(state, queue=state.queue[len(taken) :], stop=None, answer=None)
 
 
 @transitions.on(e.ModelAsked)

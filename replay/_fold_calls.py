@@ -40,8 +40,10 @@ def _put(state: State, call: CallState) -> State:
 
 def _covered(state: State, event: e.AttemptMarked) -> bool:
     """Whether the last approval of this call, if it had one, was of the arguments that run."""
+    if event.arguments is None:
+        return True
     asked = [q for q in state.questions.values() if q.call == event.call and q.kind == "approve"]
-    if event.arguments is None or not asked:
+    if not asked:
         return True
     if asked[-1].answer is not None and asked[-1].answer.answer == "edit":
         return True  # the tool writes them in its own spelling
@@ -109,14 +111,14 @@ def recorded(state: State, event: e.ResultRecorded, at: datetime) -> State:
     if intent is not None and event.how in HAPPENED:
         happened = happened | {intent: Happened(call=event.call, text=event.text)}
     refused = state.replies_refused + 1 if event.how == "no_output" else 0
-    state = replace(state, replies_refused=refused)
+    changed = {"calls": calls, "happened": happened, "wait": None, "uncounted": True, "replies_refused": refused}
     results = [c.result for c in calls if c.result is not None]
     require(event.how != "output" or len(results) == len(calls), "the output comes after every other result")
     if len(results) < len(calls):
-        return replace(state, calls=calls, happened=happened, wait=None, uncounted=True)
+        return replace(state, **changed)
     said = with_message(state, ToolResults(tuple(results)))
     notes = state.notes
-    state = replace(state, calls=calls, happened=happened, wait=None, uncounted=True, phase="model", notes=(), **said)
+    state = replace(state, **changed, phase="model", notes=(), **said)
     for note in notes:
         state = add_message(state, UserMessage(note))
     return replace(state, stop="stop", answer=event.text) if event.how == "output" else state

@@ -5,7 +5,7 @@ of another version is passed over, and the log is folded from its first line.
 """
 
 import functools
-from typing import Any, get_origin
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -22,18 +22,14 @@ def _to_json(value: object) -> object:
     raise TypeError(type(value).__name__)
 
 
-def _from_json(kind: type, value: Any) -> object:
-    if (get_origin(kind) or kind) is History:
-        return History(msgspec.convert(value, list[Message]))
-    raise TypeError(str(kind))
-
-
 _encoder = msgspec.json.Encoder(enc_hook=_to_json)
 
 
 @functools.cache
-def _decoder() -> msgspec.json.Decoder[State]:
-    return msgspec.json.Decoder(State, dec_hook=_from_json)
+def _decoder() -> msgspec.json.Decoder[Any]:
+    """Reads the fields of a state, the conversation as the list that it is in JSON; all of them must be there."""
+    kinds = get_type_hints(State) | {"messages": list[Message]}
+    return msgspec.json.Decoder(msgspec.defstruct("Stored", [(name, kinds[name]) for name in State.__struct_fields__]))
 
 
 def dump(state: State) -> bytes:
@@ -44,6 +40,8 @@ def dump(state: State) -> bytes:
 def restore(data: bytes) -> State | None:
     """Turns what `dump` made back into a state; None if these bytes are not a state of this version."""
     try:
-        return _decoder().decode(data)
+        stored = _decoder().decode(data)
     except (msgspec.MsgspecError, RecursionError, TypeError):
         return None
+    fields = {name: getattr(stored, name) for name in State.__struct_fields__}
+    return State(**fields | {"messages": History(stored.messages)})

@@ -90,7 +90,7 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return sum(1 for a in self.attempts if a.ended is not None and not a.died and not a.withdrawn)
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Question(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a person is asked, and the answer if there is one.
 
     `guarded` is the index in `State.fork_guard` of the effect that the call would repeat. `declared`: the digest of the
@@ -120,7 +120,7 @@ def _by_path(call: CallState, asked: QuestionAsked) -> Question:
     return Question(**(fields | path), at=call.child.at)
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A run, as its log says. `files` maps a path to every content that is expected there, the newest last.
 
     `parent_call`: it is a child run. `trace`: the trace context of whoever began it. `forked_from`: its parent's
