@@ -10,9 +10,8 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
-
-import msgspec
 
 from runner._agent import adapters
 from runner._agent.adapters import Adapter, Invalid, Unsupported
@@ -38,15 +37,16 @@ class Parameter(NamedTuple):
     plain: type | None
 
 
-class Signature(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Signature:
     """What a function takes: its parameters, their JSON schema, and the name of its `Call` parameter.
 
     `given`: the schema came from a service, and the function reads its arguments from its `Call`. `inputs` is the type
     of a run's inputs that its `Call` names. `known` are arguments that were read already, by their text.
     """
 
-    parameters: Mapping[str, Parameter] = {}
-    schema: dict[str, Any] = {}
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    schema: dict[str, Any] = field(default_factory=dict)
     call: str | None = None
     given: bool = False
     inputs: Any = object
