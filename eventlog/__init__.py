@@ -93,8 +93,6 @@ line of a log among them. What a writer does in which order, and why, stands at 
 `_create`, `_preallocate`, `_roll`, `_snapshot`, `_status`, `_head` and `_lock`.
 """
 
-from __future__ import annotations
-
 from eventlog._directory import Directory, store
 from eventlog._disk import DISK, Disk
 from eventlog._frame import MAX_LINE

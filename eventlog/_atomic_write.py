@@ -4,18 +4,12 @@ So a name in a run's directory never stands for half a file. Temporary names sta
 any time. The name itself is durable only after the caller has synced the directory.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
+from eventlog._disk import Disk
 from eventlog._names import TEMPORARY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 
 def write_atomically(

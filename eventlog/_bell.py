@@ -4,17 +4,12 @@ It is a hint: a ring that is lost costs the time until the next look at all runs
 appended to one file, a line each; a file that grew long is begun anew.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
+from eventlog._disk import Disk
 from eventlog._names import is_id
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 MOST: Final = 64 * 1024
 """Bytes after which the file is begun anew, and that are read at a time."""

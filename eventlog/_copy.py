@@ -5,24 +5,18 @@ of its effects from both. Whoever has lost the run itself may remove that file, 
 there first, and the head last, so an unfinished copy is never opened either.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from eventlog import _head
 from eventlog._atomic_write import write_atomically
 from eventlog._create import make_place
+from eventlog._disk import Disk
+from eventlog._files import Files
 from eventlog._head import Head
 from eventlog._names import COPY, HEAD
 from eventlog._os_errors import writing
+from eventlog._scan import Reading
 from eventlog.errors import ReadOnly, RunExists
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._files import Files
-    from eventlog._scan import Reading
 
 
 def copy(files: Files, reading: Reading, disk: Disk, runs: Path) -> Path:

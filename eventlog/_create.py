@@ -6,30 +6,24 @@ leaves nothing to explain and the id stays free. The head comes last: a head wit
 damage.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from eventlog import _tombstone
 from eventlog._atomic_write import sweep
+from eventlog._disk import Disk
 from eventlog._file_log import FileLog
 from eventlog._head import Head, write_head
 from eventlog._line import Storage
 from eventlog._lock import take
 from eventlog._names import makes_a_run
+from eventlog._new_run import Begin
 from eventlog._os_errors import writing
 from eventlog._own import Within, open_run
 from eventlog._preallocate import rewrite_segment
 from eventlog._storage import look
 from eventlog.errors import NotARunsDirectory, RunExists, RunPruned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._new_run import Begin
 
 
 def create_run(

@@ -4,38 +4,30 @@ A relative path is made absolute once, when the store is made: what changes the 
 calls `os.chdir`) moves no run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eventlog import _copy, _inbox, _lock, _prune, _status, _tombstone
 from eventlog._bell import Bell
 from eventlog._create import create_run, make_place
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
+from eventlog._inbox import Unread
+from eventlog._lock import Holder
+from eventlog._log import Log
 from eventlog._names import INBOX, check_id, is_id, segment_name
+from eventlog._new_run import Begin
 from eventlog._open import open_log
 from eventlog._os_errors import said, writing
 from eventlog._own import open_run
 from eventlog._presence import Presence
-from eventlog._scan import place, scan
+from eventlog._scan import Reading, place, scan
+from eventlog._snapshot import Snapshot
 from eventlog._store import Runs, Store
-from eventlog.errors import NotARunsDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from eventlog._inbox import Unread
-    from eventlog._lock import Holder
-    from eventlog._log import Log
-    from eventlog._new_run import Begin
-    from eventlog._scan import Reading
-    from eventlog._snapshot import Snapshot
-    from eventlog.errors import LogError
+from eventlog.errors import LogError, NotARunsDirectory
 
 _LAID = 64 * 1024
 """Bytes that are read at a time of a run that is followed."""

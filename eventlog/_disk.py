@@ -7,22 +7,18 @@ directory is synced, or that a file of the right name is a file (a FIFO would ha
 elsewhere).
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eventlog._disk_look import links_and_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 if sys.platform == "win32":
     raise ImportError("the event log needs flock and synced directories: use Linux, macOS, or WSL on Windows")

@@ -4,16 +4,12 @@ Since Linux 6.13 the first write after somebody was told a file's times must giv
 follows takes half as long again (multigrain timestamps). So this asks statx(2) for the count of names and the size.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import struct
 import sys
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final
 
 _AT_EMPTY_PATH: Final = 0x1000
 _STATX_NLINK: Final = 0x4

@@ -1,17 +1,13 @@
 """Dispatch: what a store offers to whoever carries on the runs that are due."""
 
-from __future__ import annotations
-
 import abc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from contextlib import AbstractContextManager
-
-    from eventlog._bell import Bell
-    from eventlog._lock import Holder
-    from eventlog._presence import Presence
+from eventlog._bell import Bell
+from eventlog._lock import Holder
+from eventlog._presence import Presence
 
 
 class Dispatch(abc.ABC):

@@ -4,16 +4,12 @@ The verdict, salvage, listings and `cat` work on this alone. A store that keeps 
 and its snapshots, and all of these work there too.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from eventlog._disk import Disk
+from eventlog._disk import Disk
 
 CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""

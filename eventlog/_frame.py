@@ -15,21 +15,17 @@ surrogate or a number beyond range would pass the frame and fail later, in the f
 that a reader with less stack left would fail.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 
 from eventlog._line import FORMAT, Header, Line
 from eventlog.errors import NotStorable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_LINE: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 128

@@ -8,24 +8,18 @@ log, or one that names another sum, is proof of damage, and an unreadable head i
 It has a fixed size below one sector, and its own check, so a half-written head is unreadable, never wrong.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from eventlog._atomic_write import write_atomically
-from eventlog._disk import NotAFile
+from eventlog._disk import Disk, NotAFile
+from eventlog._files import Files
 from eventlog._frame import NO_SUM, digest
+from eventlog._lock import Lock
 from eventlog._names import HEAD
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._files import Files
-    from eventlog._lock import Lock
 
 SIZE: Final = 256
 _SHAPE = re.compile(

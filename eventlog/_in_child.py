@@ -1,7 +1,5 @@
 """What a forked child must not keep: descriptors that are its parent's too."""
 
-from __future__ import annotations
-
 import os
 import weakref
 from typing import Final, Protocol

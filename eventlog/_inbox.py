@@ -9,26 +9,20 @@ Anybody who may write to the directory may put anything there. What is no regula
 request, and one of more than `MOST` bytes is not read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import stat
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from eventlog._atomic_write import sweep
-from eventlog._disk import NotAFile
+from eventlog._disk import Disk, NotAFile
 from eventlog._files import Files
 from eventlog._names import INBOX, TEMPORARY
 from eventlog._os_errors import said
 from eventlog._own import Within
 from eventlog.errors import DiskFailed, NotStorable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 MOST: Final = 8 << 20
 """The most bytes of a request."""

@@ -4,8 +4,6 @@ They carry no meaning beyond the frame: an event is raw JSON here, so that a log
 is kept whole. Extra fields of a header are ignored when read and kept on disk, because segments are copied as bytes.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final, Literal
 

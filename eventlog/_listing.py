@@ -1,16 +1,12 @@
 """What can be said of a run without reading it whole: its first line, the last of a segment, what openers cut off."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from eventlog._files import Files
 from eventlog._frame import MAX_LINE, Bad, Newer, parse
+from eventlog._line import Line
 from eventlog._names import segment_name, torn_parts
-
-if TYPE_CHECKING:
-    from eventlog._files import Files
-    from eventlog._line import Line
 
 _PIECE: Final = 4096
 _END: Final = 64 * 1024

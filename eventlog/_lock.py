@@ -15,22 +15,17 @@ Someone who only asks whether the run is held takes a shared lock for an instant
 from a writer (a shared lock is still to be had) and tries again; a writer it meets is refused at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
+from eventlog._disk import Disk
 from eventlog._in_child import not_for_children
 from eventlog._names import LOCK
 from eventlog.errors import DiskFailed, LockLost, RunLocked
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 _RECORD: Final = 512
 _TRIES: Final = 100

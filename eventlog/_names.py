@@ -5,8 +5,6 @@ any file system: lower-case ASCII only (no `A` beside `a`, no composed beside de
 no names that a system keeps for devices. It is checked before the file system is touched.
 """
 
-from __future__ import annotations
-
 import re
 
 from eventlog.errors import BadRunId

@@ -10,18 +10,13 @@ disk, an id that is taken) leaves the parent as it was. After it the parent is o
 crash exactly in between leaves a parent that was ended and no fork; forking it again makes one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from eventlog._frame import NO_SUM, build, compose, in_utc, parse
 from eventlog._line import FORMAT, Header, Line, Parent, Storage
 from eventlog._names import check_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
 FIRST_LIFE: Final = 1
 

@@ -8,37 +8,27 @@ than before until the names are durable; otherwise a power cut could leave a hea
 name was lost.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from eventlog import _copy, _inbox
 from eventlog._atomic_write import sweep, write_atomically
-from eventlog._disk import SECTOR
+from eventlog._disk import SECTOR, Disk
 from eventlog._file_log import FileLog, Since
 from eventlog._files import Files
 from eventlog._head import NOTHING, Head, write_head
 from eventlog._line import Torn
-from eventlog._lock import take
+from eventlog._lock import Lock, take
 from eventlog._names import torn_name
 from eventlog._os_errors import writing
 from eventlog._own import Within, open_run
-from eventlog._preallocate import resumed, rewrite_segment
-from eventlog._scan import once, place
+from eventlog._preallocate import OpenSegment, resumed, rewrite_segment
+from eventlog._scan import Reading, once, place
+from eventlog._snapshot import Snapshot
 from eventlog._storage import look
 from eventlog.errors import DiskFailed, ReadOnly
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._lock import Lock
-    from eventlog._preallocate import OpenSegment
-    from eventlog._scan import Reading
-    from eventlog._snapshot import Snapshot
 
 
 def open_log(

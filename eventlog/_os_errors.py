@@ -3,19 +3,15 @@
 A save has its own rules for what an error means (`_file_log`); this is for everything before and around the saves.
 """
 
-from __future__ import annotations
-
 import signal
 import traceback
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from eventlog._disk import FULL, NO_WRITING, NotAFile
 from eventlog.errors import DiskFailed, DiskFull, NotARunsDirectory, ReadOnly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager

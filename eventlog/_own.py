@@ -6,17 +6,13 @@ asked of an open directory, and files are then opened, renamed and removed withi
 then, nothing is written elsewhere.
 """
 
-from __future__ import annotations
-
 import contextlib
 import stat
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from eventlog._disk import Disk
 from eventlog.errors import Untrusted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _ROOT: Final = 0
 

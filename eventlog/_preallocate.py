@@ -9,21 +9,15 @@ When there is no room, the writer's own unacknowledged bytes are cut off again a
 reader never meets them; only if that works is the log still alive.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
 
 from eventlog._atomic_write import write_atomically
-from eventlog._disk import FULL, SECTOR
+from eventlog._disk import FULL, SECTOR, Disk
 from eventlog._names import segment_name
 from eventlog._os_errors import pass_on
 from eventlog.errors import DiskFull, LogDead
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 LAID: Final = 64 * 1024
 """Bytes of zeros laid at a time."""

@@ -4,18 +4,13 @@ So the others learn of a death at once, and then look for the runs that it left.
 process that cannot make its file is not seen, and its runs are found by the next look at all of them.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
+from eventlog._disk import Disk
 from eventlog._in_child import not_for_children
 from eventlog._own import Within
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 _TRIES: Final = 20
 

@@ -6,14 +6,16 @@ whole, or its tombstone is; what a crash leaves is disposable, and the next prun
 lock on the directory of tombstones; only who has it alone removes what others left.
 """
 
-from __future__ import annotations
-
 import contextlib
 import stat
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final
 
 from eventlog import _listing, _tombstone
 from eventlog._atomic_write import write_atomically
+from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._lock import take
 from eventlog._names import TEMPORARY, is_id
@@ -22,13 +24,6 @@ from eventlog._own import Within, open_run
 from eventlog._scan import once, place
 from eventlog._tombstone import Tombstone
 from eventlog.errors import DiskFailed, LogError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 _TRIES: Final = 1000
 _MOMENT: Final = 0.005

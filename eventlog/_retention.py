@@ -1,15 +1,10 @@
 """Retention: what a store offers to whoever removes runs that ended long ago."""
 
-from __future__ import annotations
-
 import abc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-
-    from eventlog.errors import LogError
+from eventlog.errors import LogError
 
 
 class Retention(abc.ABC):

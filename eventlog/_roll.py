@@ -9,21 +9,14 @@ directory is synced before anything is written into the next segment, because a 
 lost.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from eventlog._disk import Disk
+from eventlog._lock import Lock
 from eventlog._names import segment_name
 from eventlog._os_errors import refused
-from eventlog._preallocate import rewrite_segment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._lock import Lock
-    from eventlog._preallocate import OpenSegment
+from eventlog._preallocate import OpenSegment, rewrite_segment
 
 
 def roll_segment(disk: Disk, directory: Path, sealed: OpenSegment, header: bytes, lock: Lock, run: str) -> OpenSegment:

@@ -9,25 +9,18 @@ The lines are framed anew: the new run has its own nonce, its own numbers and it
 mistaken for the damaged one. Their events, times and the order of their lives stay.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from eventlog._disk import NotAFile
+from eventlog._files import Files
 from eventlog._frame import NO_SUM
 from eventlog._line import FORMAT, Gap, Header, Line, Parent, Salvaged, Storage
 from eventlog._names import check_id, segment_name, segment_number
-from eventlog._new_run import FIRST_LIFE, Beginning, Save, framed
+from eventlog._new_run import FIRST_LIFE, Begin, Beginning, Save, framed
 from eventlog._os_errors import reading as in_words
+from eventlog._scan import Reading
 from eventlog._segment import good_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from eventlog._files import Files
-    from eventlog._new_run import Begin
-    from eventlog._scan import Reading
 
 
 def salvaged(files: Files, reading: Reading, new: str, follows: Callable[[Line], bool]) -> tuple[Begin, int] | None:

@@ -11,17 +11,17 @@ Whoever wants a state and not the history may accept a snapshot. Then only the s
 everything is read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import stat
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from eventlog import _head, _snapshot, _start_point, _tombstone
-from eventlog._disk import NotAFile
+from eventlog._disk import Disk, NotAFile
 from eventlog._files import Files
 from eventlog._head import Head
 from eventlog._line import Line, Storage, Torn
@@ -30,12 +30,6 @@ from eventlog._os_errors import reading as in_words
 from eventlog._segment import Chain, Segment, count_good, read_segment
 from eventlog._snapshot import Snapshot
 from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 _READINGS: Final = 20
 

@@ -9,27 +9,21 @@ nobody who can only put a file beside the log can have a run go on from a state 
 What the state means is the caller's business: it is one JSON value here, with the caller's number for how it was made.
 """
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from eventlog._atomic_write import write_atomically
-from eventlog._disk import NotAFile
+from eventlog._disk import Disk, NotAFile
+from eventlog._files import Files
 from eventlog._frame import digest
+from eventlog._line import Line
+from eventlog._lock import Lock
 from eventlog._names import snapshot_name, snapshot_seq
 from eventlog.errors import NotStorable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from eventlog._disk import Disk
-    from eventlog._files import Files
-    from eventlog._line import Line
-    from eventlog._lock import Lock
 
 MAX_SIZE: Final = 1024 * 1024 * 1024
 """Bytes: a file above this is not read into memory, so none is written."""

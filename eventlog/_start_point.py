@@ -8,19 +8,14 @@ change within one is left to those who read everything. A head that is about an 
 out.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from eventlog import _snapshot
+from eventlog._files import Files
 from eventlog._listing import first_line, last_line
 from eventlog._segment import Chain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from eventlog._files import Files
-    from eventlog._snapshot import Snapshot
+from eventlog._snapshot import Snapshot
 
 
 class Begin(NamedTuple):

@@ -6,22 +6,17 @@ names the status's line and sum, the status names this run, and the last segment
 weaker forgets lines: a process that dies between a line's sync and its head leaves head and status at the line before.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import msgspec
 
 from eventlog import _head, _snapshot
 from eventlog._atomic_write import write_atomically
+from eventlog._disk import Disk
 from eventlog._names import HEAD, STATUS, segment_name
 from eventlog._os_errors import pass_on
 from eventlog.errors import NotStorable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 MOST: Final = 64 * 1024
 """Bytes: a longer status is neither written nor read, and its log is read instead."""

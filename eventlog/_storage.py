@@ -5,17 +5,12 @@ header says "killed process" instead of "power loss", so nobody is promised more
 system a lock may not exclude another machine, so a writer is refused there unless it insists.
 """
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
+from eventlog._disk import Disk
 from eventlog._line import Storage
 from eventlog.errors import NetworkStorage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 _DURABLE: Final = frozenset({"apfs", "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "jfs", "xfs", "zfs"})
 _NETWORK: Final = frozenset({

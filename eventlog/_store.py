@@ -5,34 +5,28 @@ the store travels. What a store must do itself is abstract here, and little: cre
 one, list names, say who holds one. Everything else is written once for all stores.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eventlog import _copy, _listing, _new_run, _salvage, _verify
 from eventlog._disk import DISK, Disk
 from eventlog._dispatch import Dispatch
+from eventlog._files import Files
+from eventlog._inbox import Unread
+from eventlog._line import Header, Line, Parent
+from eventlog._listing import TornCopy
+from eventlog._log import Log
+from eventlog._new_run import Begin
 from eventlog._retention import Retention
+from eventlog._scan import Reading
+from eventlog._snapshot import Snapshot
 from eventlog._tail import Tail
+from eventlog._verify import Verdict
 from eventlog.errors import DiskFailed, NoSuchRun, NotARunsDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from eventlog._files import Files
-    from eventlog._inbox import Unread
-    from eventlog._line import Header, Line, Parent
-    from eventlog._listing import TornCopy
-    from eventlog._log import Log
-    from eventlog._new_run import Begin
-    from eventlog._scan import Reading
-    from eventlog._snapshot import Snapshot
-    from eventlog._verify import Verdict
-
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 

@@ -5,22 +5,17 @@ the run's last line, and whose `state` holds that line's time, the run that it w
 whoever pruned it. Its name alone counts: one that cannot be read says that there was a run all the same.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from eventlog import _snapshot
+from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._os_errors import reading
 from eventlog.errors import NoSuchRun, RunPruned
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventlog._disk import Disk
 
 PLACE: Final = ".pruned"
 """The directory of the tombstones: a name that no run has."""

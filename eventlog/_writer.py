@@ -5,18 +5,13 @@ may do nothing: two writers are one too many. What touched nothing on disk (`Not
 leaves the writer alive; any other error leaves it dead. An interrupt leaves it dead as well, unless nothing had begun.
 """
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
+from eventlog._disk import Disk
 from eventlog._os_errors import pass_on, said
 from eventlog.errors import DiskFailed, DiskFull, LockLost, LogBusy, LogDead, LogError, NotStorable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from eventlog._disk import Disk
 
 _T = TypeVar("_T")
 CUT_OFF: Final = "a save was cut off between its write and its return"

@@ -12,8 +12,8 @@ from __future__ import annotations
 import inspect
 import string
 import sys
-from collections.abc import Mapping  # noqa: TC003 (facts are readable at run time)
-from datetime import datetime  # noqa: TC003 (the same)
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar, dataclass_transform
 
 from eventlog._line import FORMAT

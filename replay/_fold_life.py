@@ -21,7 +21,7 @@ transitions = Transitions()
 QUEUE, MESSAGE = 100, 64 << 10
 """How many messages may wait for a request to the model, and bytes of one."""
 REFUSED = 1_000
-"""x"""
+"""Names of requests whose refusal is remembered."""
 
 
 class Conversation(TypedDict):

@@ -13,8 +13,6 @@ lost its lease can write nothing. What it began before is another matter (`Log.h
 What happens in which order, and why, stands at the top of `_log`, `_store`, `_leases` and `_connections`.
 """
 
-from __future__ import annotations
-
 from eventlog.postgres._schema import migrate
 from eventlog.postgres._store import Postgres, at
 

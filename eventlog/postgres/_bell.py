@@ -4,11 +4,9 @@ A ring is a notification of the server's. Where a pooler stands between, nobody 
 in a database; leases run out instead.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
 
@@ -16,10 +14,8 @@ from eventlog._bell import Bell
 from eventlog._names import is_id
 from eventlog._presence import Presence
 from eventlog.errors import LogError
-
-if TYPE_CHECKING:
-    from eventlog.postgres._connections import Connections
-    from eventlog.postgres._place import Connection
+from eventlog.postgres._connections import Connections
+from eventlog.postgres._place import Connection
 
 _AGAIN: Final = 1.0
 """Seconds between two tries to listen."""

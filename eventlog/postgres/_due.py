@@ -5,15 +5,11 @@ that ask at the same moment do not meet at each run, and a run whose asker dies 
 no such time. `now()` is the time of the statement; a clock that may move within it would have all waiting rows read.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from eventlog.postgres._connections import Connections
+from eventlog.postgres._connections import Connections
 
 PUT_OFF: Final = timedelta(seconds=30)
 """How long a run is given to nobody else."""

@@ -7,22 +7,18 @@ renewal up. One that comes after its run was given back renews nothing, or nobod
 Between renewals the thread asks which of the runs have mail.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
 
 from eventlog._in_child import not_for_children
 from eventlog.errors import LogError
-
-if TYPE_CHECKING:
-    from eventlog.postgres._connections import Connections
-    from eventlog.postgres._place import Connection
+from eventlog.postgres._connections import Connections
+from eventlog.postgres._place import Connection
 
 _BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _TICK: Final = 0.5

@@ -1,17 +1,13 @@
 """Which database, and what may be said of it: no message, log or table holds its password or any other parameter."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from eventlog.errors import DiskFailed, LogError, NotARunsDirectory, OtherSchema, ReadOnly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 _TABLES = {"3F000", "42P01", "42703"}

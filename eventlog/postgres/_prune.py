@@ -4,19 +4,14 @@ A tombstone is the bytes that a directory would keep. Nobody needs to open a run
 what is held, or was written to since it was looked at.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
 
 from eventlog import _tombstone
 from eventlog._tombstone import Tombstone
 from eventlog.errors import LogError, NoSuchRun, RunLocked, RunPruned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-
-    from eventlog.postgres._connections import Connections
+from eventlog.postgres._connections import Connections
 
 _LOOK: Final = "select run, seq, sum, at, parent from refold.run where run = any(%s)"
 _PRUNE: Final = """

@@ -5,9 +5,9 @@ acknowledged line, as the head is in a directory. Snapshots are no files here: o
 there is none. One counts when it is whole and the line that it names has its sum.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from eventlog import _head, _snapshot
 from eventlog._files import CHUNK, Files
@@ -16,16 +16,11 @@ from eventlog._head import Head
 from eventlog._names import HEAD, segment_name
 from eventlog._scan import Reading
 from eventlog._segment import Chain, Segment
+from eventlog._snapshot import Snapshot
 from eventlog.errors import LogDamaged, OtherFormat
 from eventlog.postgres import _prune
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
-
-    from eventlog._snapshot import Snapshot
-    from eventlog.postgres._connections import Connections
-    from eventlog.postgres._place import Connection
+from eventlog.postgres._connections import Connections
+from eventlog.postgres._place import Connection
 
 _ROWS: Final = 256
 """Lines that are read at a time where not all are."""

@@ -5,15 +5,11 @@ second version of its rows: PostgreSQL then changes a row without touching an in
 a holder comes or goes.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eventlog.errors import OtherSchema
 from eventlog.postgres import _place
-
-if TYPE_CHECKING:
-    from eventlog.postgres._place import Connection
+from eventlog.postgres._place import Connection
 
 _FIRST: Final = """
 create table refold.run (

@@ -7,34 +7,28 @@ value of this taking alone, so a taking whose connection was lost can be made ag
 A fork and the stop of its parent are one transaction: there is no moment in which both go on, or neither.
 """
 
-from __future__ import annotations
-
+import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
 
 from eventlog import _inbox
 from eventlog._inbox import Unread
 from eventlog._lock import Holder
 from eventlog._names import check_id
+from eventlog._new_run import Begin
+from eventlog._scan import Reading
+from eventlog._snapshot import Snapshot
 from eventlog._store import Store
-from eventlog.errors import RunExists, RunLocked, RunPruned
+from eventlog.errors import LogError, RunExists, RunLocked, RunPruned
 from eventlog.postgres import _due, _place, _prune
 from eventlog.postgres._bell import Carriers, Rings
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._leases import Lease, Leases, boot
 from eventlog.postgres._log import Row
+from eventlog.postgres._place import Connection
 from eventlog.postgres._read import End, Moment, Rows, load
-
-if TYPE_CHECKING:
-    import contextlib
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from eventlog._new_run import Begin
-    from eventlog._scan import Reading
-    from eventlog._snapshot import Snapshot
-    from eventlog.errors import LogError
-    from eventlog.postgres._place import Connection
 
 _CREATE: Final = """
 with made as (

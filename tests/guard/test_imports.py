@@ -46,6 +46,16 @@ def test_what_only_some_runs_need_is_imported_when_it_is_used(module: str) -> No
     )
 
 
+def test_a_start_imports_no_more_modules_of_ours_than_it_did() -> None:
+    """Each costs a start a fraction of a millisecond, also in every short process; what is needed later comes later."""
+    code = (
+        "import runner, sys; print(sum(name.split('.')[0] in ('eventlog', 'replay', 'runner') for name in sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True, timeout=300)
+    assert int(done.stdout) <= 145
+
+
 def test_reviews_are_there_for_whoever_names_them() -> None:
     """A name that is imported late looks like any other."""
     code = "import runner, sys; assert 'runner.review' not in sys.modules; print(runner.review.audit.__name__)"
