@@ -10,10 +10,9 @@ import functools
 import heapq
 import time
 from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-
-import msgspec
 
 import eventlog
 from runner import _logging
@@ -42,7 +41,8 @@ OTHERS = 0.5
 Came = Outcome[Any] | BaseException | None
 
 
-class Problem(msgspec.Struct):
+@dataclass
+class Problem:
     """What a worker could not do, with a run or with all runs of an agent.
 
     Attributes:
