@@ -9,9 +9,9 @@ right after a summary, it waits until requests have grown by half, so that it is
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
-import msgspec
 from msgspec.structs import replace
 
 from replay import State
@@ -24,14 +24,16 @@ INSTRUCTIONS = (
 )
 
 
-class Summarise(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Summarise:
     """Let a summary stand for the messages before index `upto`. `instructions` tell the model how to write it."""
 
     upto: int
     instructions: str = INSTRUCTIONS
 
 
-class Trim(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Trim:
     """Send less: no messages between the first and index `drop`, and a mark for each result before index `blank`."""
 
     drop: int = 0
@@ -45,7 +47,8 @@ WHOLE = Trim()
 Policy = Callable[[Sequence[Message], Summary | None, Usage], Summarise | Trim | None]
 
 
-class SummariseAfter(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class SummariseAfter:
     """A policy: once a reply's input was longer than `tokens`, summarise all but the last `keep` messages."""
 
     tokens: int
@@ -63,7 +66,8 @@ class SummariseAfter(msgspec.Struct, frozen=True):
         return Summarise(len(messages) - self.keep, self.instructions)
 
 
-class KeepLast(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class KeepLast:
     """A policy: send the first message and the last `messages`."""
 
     messages: int
@@ -72,7 +76,8 @@ class KeepLast(msgspec.Struct, frozen=True):
         return Trim(drop=len(messages) - self.messages)
 
 
-class DropResults(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class DropResults:
     """A policy: send the results of calls only in the last `keep` messages, and a mark in place of earlier ones."""
 
     keep: int = 6
@@ -81,7 +86,8 @@ class DropResults(msgspec.Struct, frozen=True):
         return Trim(blank=len(messages) - self.keep)
 
 
-class TokenBudget(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class TokenBudget:
     """A policy: once a reply's input was longer than `tokens`, leave out the oldest messages, to three quarters of it.
 
     How long they were is known from the replies' own usage. What was left out once stays left out.
