@@ -32,6 +32,7 @@ from runner._cli import main
 from runner._cli._io.errors import Status
 from runner.models.anthropic import Anthropic
 from runner.models.openai import Chat, Responses
+from runner.testing._environment import Inputs, Swept
 from tests.docs import documents
 from tests.support import ROOT
 
@@ -180,7 +181,10 @@ DECLARED: dict[str, list[Defaults]] = {
     "option of a model": [_of(vendor, "model") for vendor in (Anthropic, Chat, Responses)],
     "option of `runner.mcp.Server`": [_of(runner.mcp.Server)],
     "option of `ui.app`": [_of(runner.ui.app, "runs")],
-    "option of `sweep` and `crash_sweep`": [_of(runner.testing.sweep)],
+    "option of `sweep` and `crash_sweep`": [
+        _of(runner.testing.sweep, "swept"),
+        {name: value for name, value in _of(Inputs).items() if name in Swept.__annotations__},
+    ],
 }
 """What stands in the table with this head: the options of one thing, or of several that share it."""
 
