@@ -101,6 +101,8 @@ async def together(runs: int, path: Path, seconds: float, pace: float) -> Seen:
         asyncio.ensure_future(runner.start(one.agent, "go", runs=path, run=f"r{n}", watch=one.watch))
         for n, one in enumerate(everyone)
     ]
+    for one, task in zip(everyone, tasks, strict=True):  # a signal may stop a run before it begins
+        task.add_done_callback(lambda _, begun=one.begun: begun.set())
     await asyncio.gather(*(one.begun.wait() for one in everyone))
     await asyncio.sleep(seconds / 4)
     seen.begun = time.perf_counter()
