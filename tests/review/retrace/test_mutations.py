@@ -22,10 +22,7 @@ WALKS = (-1, -3, 10)
 """Seeds of walks that together tell apart what the batch does not; below zero, of tools that are `parallel`."""
 
 ALIKE = {
-    ("policy is not None", True): "the policies here ask for summaries, and leave nothing out",
-    ("replies.ends(agent, state)", True): "no run here has a deadline",
-    ("replies.ends(agent, state)", False): "no run here has a deadline",
-    ("passed is not None and (not edited)", False): "a run that is no fork has an empty fork guard",
+    ("policy is None", False): "the policies here ask for summaries, and leave nothing out",
     ("call.tool is not None", True): "no tool here says how often it may be called",
     ("summary is None", True): "no run here has a message waiting",
     ("summary is None", False): "no run here has a message waiting",
@@ -42,10 +39,12 @@ ALIKE = {
     ("rebuilt_upto", False): "a conversation of which nothing is rebuilt is the same conversation",
     ("call.intent is not None", False): "nothing happened under the intent None",
     ("tool is not None", True): "read with its tool or without: the texts here are the same values, or no JSON at all",
-    (
-        "gate.tried or not call.call.tried",
-        False,
-    ): "what let the first attempt pass lets the next one, in the same code",
+    ("call.call.tried", True): "what let the first attempt pass lets the next one, in the same code",
+    ("gate.tried", True): "no run here has a parent whose effects a person took over",
+    ("gate.tried", False): "what let the first attempt pass lets the next one, in the same code",
+    ("not call.gate", False): "what the gates said is what they say when they are asked again",
+    ("not call.state.fork_guard", True): "in an empty fork guard no effect is found",
+    ("self.tool is not None and self.tool.once_per", False): "a tool that names no intent gives none when it is asked",
     ("attempts", True): "the key made anew is the one in the marker",
     ("self.call.attempts", True): "what was logged and what is bound now are one text, in the same code",
     ("self.call.attempts", False): "what was logged and what is bound now are one text, in the same code",
