@@ -19,11 +19,6 @@ SMALL = 700
 """Bytes of a line."""
 
 
-def nothing(_: int, runs: Path) -> None:
-    """Only make a run, and end."""
-    eventlog.store(runs).create("r", at=history.AT, events=[b"{}"]).close()
-
-
 def calibrate(times: int, _: Path) -> None:
     """Plain Python that has nothing to do with the product: the measure of this interpreter."""
     seen: dict[int, tuple[int, str]] = {}
@@ -52,7 +47,7 @@ def read(_: int, runs: Path) -> None:
     replay.load(eventlog.store(runs).read("r").lines)
 
 
-WORKS = {"nothing": nothing, "calibrate": calibrate, "make": make, "append": append, "read": read}
+WORKS = {"calibrate": calibrate, "make": make, "append": append, "read": read}
 
 if __name__ == "__main__":
     gc.disable()

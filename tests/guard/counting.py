@@ -1,7 +1,7 @@
 """Instructions, counted by callgrind: the same on every machine and at every load, up to a few in a million.
 
-Each kind of work is counted as the difference to a process that only makes a run, so what the interpreter takes to
-start is not part of it, and is given as a ratio to a loop of plain Python that is counted in the same way.
+Each kind of work is counted as the difference of doing it many times and once, so what a process takes to start, and to
+do it for the first time, is not part of it. It is given as a ratio to a loop of plain Python that is counted so, too.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def ratios() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         child("append", 1, place / "warm")  # compiles what is not compiled yet
-        child("make", TIMES, place / "made")
-        nothing = instructions("nothing", 0, place / "nothing")
-        loop = instructions("calibrate", TIMES, place) - nothing
-        append = instructions("append", TIMES, place / "append") - nothing
-        read = instructions("read", TIMES, place / "made") - nothing
+        for times in (1, TIMES):
+            child("make", times, place / str(times))
+        loop, append, read = (
+            instructions(work, TIMES, place / to.format(TIMES)) - instructions(work, 1, place / to.format(1))
+            for work, to in (("calibrate", "loop"), ("append", "append{}"), ("read", "{}"))
+        )
     return {"append": append / loop, "read": read / loop}
 
 

@@ -26,6 +26,7 @@ import runner
 import runner.testing
 from replay.events import MessageReceived
 from runner import ui
+from runner._engine import feed
 from tests.review.audit.browser import Browser
 from tests.support import stage
 from tests.ui import scenes
@@ -172,6 +173,7 @@ def test_text_comes_to_an_open_page_and_what_is_open_stays_open(browser: Browser
         browser.open(f"{address}?token=t")
         browser.open(f"{address}runs/r")
         browser.run("document.getElementById('line-1').open = true; document.getElementById('actions').open = true")
+        stage.within(60, lambda: feed.of("r").listeners)  # a reply that began before is told to nobody
         runner.approve("r", "1.0-approve", "bob", runs=runs)
         try:
             assert until(browser, UNTIL, "I am thinking about <b>it</b> now,")
