@@ -100,8 +100,9 @@ class Teller:
         state = self.state
         if self.lives:
             self._ended_life(self.lives[-1], state)
+        in_doubt = state.in_doubt
         for story in self.calls.values():
-            story.in_doubt = story.id in state.in_doubt
+            story.in_doubt = story.id in in_doubt
         told = Audit(
             **{name: getattr(state, name) for name in _AS_IN_THE_STATE},
             began=self.began,
