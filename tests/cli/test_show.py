@@ -1,12 +1,14 @@
 """`refold show`: where a run stands, for programs and for people."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import eventlog
 import runner
 import runner.testing
+from runner._cli._commands import show
 from tests.cli import agents, scenes
 from tests.cli.conftest import Refold
 from tests.support import stage
@@ -160,3 +162,29 @@ def test_following_a_live_run_prints_what_comes_until_its_process_ends(runs: Pat
     assert "starts: meet me" in first
     assert "1.0 meet: ran: met" in rest
     assert rest.splitlines()[-1].endswith("done")
+
+
+def test_a_follower_reads_on_from_where_it_was_and_no_line_twice(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long log is read whole once, however often the follower looks."""
+    store = eventlog.store(runs)
+    first, *coming = store.read(scenes.finished(runs)).lines
+    log, read = store.create("live", at=first.at, events=[*map(bytes, first.events)]), eventlog.Directory.read
+    reads = list[str]()
+
+    def write_on(_seconds: float) -> None:
+        if coming:
+            line = coming.pop(0)
+            log.append(line.at, [*map(bytes, line.events)])
+        else:
+            log.close()
+
+    def counted(store: eventlog.Directory, run: str, **named: Any) -> eventlog.Reading:
+        reads.append(run)
+        return read(store, run, **named)
+
+    monkeypatch.setattr("time.sleep", write_on)
+    monkeypatch.setattr(eventlog.Directory, "read", counted)
+    seen = list(show.follow_log(str(runs), "live"))
+    assert [one.state.seq for one in seen] == sorted(one.state.seq for one in seen)
+    assert [bytes(one.raw) for one in seen] == [bytes(raw) for line in store.read("live").lines for raw in line.events]
+    assert reads == ["live", "live"]  # the follower's, and this test's

@@ -78,21 +78,22 @@ def follow_log(runs: str, run: str) -> Iterator[Seen]:
 
     Raises what `eventlog.Store.read` and the fold raise.
     """
-    store, state, upto = eventlog.store(runs), replay.NEW, 0
+    store, state, tail = eventlog.store(runs), replay.NEW, None
     while True:
         held = store.holder(run) is not None  # asked before the log is read, so that nothing is missed
-        began = time.monotonic()
-        lines = store.read(run).lines
-        for line in lines[upto:]:
+        lines = tail.more() if tail is not None else None
+        if lines is None:
+            reading = store.read(run)
+            tail, lines = store.tail(reading), [line for line in reading.lines if line.seq > state.seq]
+        for line in lines:
             for raw in line.events:
                 event = replay.decode(raw, seq=line.seq)
                 state = replay.step(state, event, line.at, seq=line.seq)
                 state = replace(state, seq=line.seq, life=line.life, at=line.at)
                 yield Seen(raw, event, state)
-        upto = len(lines)
         if not held:
             return
-        time.sleep(max(BETWEEN, 4 * (time.monotonic() - began)))  # a long log is read a fifth of the time at most
+        time.sleep(BETWEEN)
 
 
 def _print(seen: Seen, *, as_json: bool) -> None:
