@@ -54,7 +54,8 @@ from runner.errors import (
 
 if TYPE_CHECKING:
     from runner import review
-    from runner._durable import durable, durable_main
+    from runner._durable.opening import durable
+    from runner._durable.program import durable_main
     from runner._engine.stream import stream
     from runner._runs.fork import fork
     from runner._service.attach import enqueue, run, run_sync
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
     from runner._service.worker import Worker
 else:
     _LATER = {
-        "runner._durable": ("durable", "durable_main"),
+        "runner._durable.opening": ("durable",),
+        "runner._durable.program": ("durable_main",),
         "runner._engine.stream": ("stream",),
         "runner._runs.fork": ("fork",),
         "runner._service.attach": ("enqueue", "run", "run_sync"),

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runner._durable import Declarations
+from runner.adapters import Declarations
 from runner.langchain._asks import Asks
 from runner.langchain._calls import Calls
 

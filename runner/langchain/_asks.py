@@ -18,7 +18,7 @@ import replay
 from replay.messages import Reply
 from replay.values import Digests
 from runner._agent.call import CURRENT
-from runner._durable import Declarations, Durable
+from runner.adapters import Declarations, Durable
 from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, dump, reply_of, sale_of
 from runner.langchain._terms import declare, here

@@ -13,7 +13,7 @@ from langgraph.errors import GraphBubbleUp
 
 from replay.events import ResultRecorded
 from runner._agent.call import Call
-from runner._durable import Declarations, Durable, Verbatim, Withdrawn, counts
+from runner.adapters import Declarations, Durable, Verbatim, Withdrawn, counts
 from runner.errors import ToolFailed
 from runner.langchain._messages import as_json, pack, reply_of, text_of, unpack
 from runner.langchain._terms import declare, here

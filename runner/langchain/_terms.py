@@ -10,7 +10,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
-from runner._durable import Declarations, Durable, current
+from runner.adapters import Declarations, Durable, current
 
 
 def declare(terms: Declarations, name: str, tool: BaseTool | None) -> Tool:

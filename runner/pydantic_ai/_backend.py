@@ -25,7 +25,7 @@ from replay.events import ResultRecorded
 from replay.messages import Reply, ToolCall
 from replay.values import Digests
 from runner._agent.call import Call
-from runner._durable import Durable, Verbatim, Withdrawn, counts, current
+from runner.adapters import Durable, Verbatim, Withdrawn, counts, current
 from runner.errors import ToolFailed
 from runner.models._prices import Sale, bound
 from runner.pydantic_ai._messages import dump, reply_of

@@ -23,9 +23,10 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_core import to_json
 
+from runner import durable
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
-from runner._durable import Declarations, current, durable
+from runner.adapters import Declarations, current
 from runner.pydantic_ai._backend import Backend, nth
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import runner
 from replay.values import Digests
-from runner._durable import Durable, declared
+from runner.adapters import Durable, declared
 
 Tools = Mapping[str, Callable[[runner.Call], object]]
 

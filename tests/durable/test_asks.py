@@ -10,7 +10,8 @@ import pytest
 import eventlog
 import replay
 import runner
-from runner._durable import Durable, durable
+from runner import durable
+from runner.adapters import Durable
 from runner.testing import tool_calls
 from tests.durable.looping import Framework, digests
 

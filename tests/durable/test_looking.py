@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import runner
-from runner._durable import Durable, declared
 from runner._durable.chain import Chain
+from runner.adapters import Durable, declared
 from tests.durable.looping import Framework
 from tests.durable.test_programs import Bank
 

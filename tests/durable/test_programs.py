@@ -12,8 +12,9 @@ import pytest
 import eventlog
 import replay
 import runner
-from runner import durable_main
-from runner._durable import Durable, Program, durable
+from runner import durable, durable_main
+from runner._durable.program import Program
+from runner.adapters import Durable
 from runner.errors import NeedsDecision
 from tests.durable.test_asks import lines
 

@@ -11,7 +11,7 @@ import pytest
 
 import runner
 from runner import testing
-from runner._durable import Durable
+from runner.adapters import Durable
 from tests.durable.looping import Framework
 from tests.support import sampled
 from tests.support.figures import FIGURES

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 import runner
-from runner._durable import Durable
+from runner.adapters import Durable
 
 TURNS: tuple[tuple[tuple[str, dict[str, Any]], ...], ...] = (
     (("look", {"n": 1}), ("look", {"n": 2})),

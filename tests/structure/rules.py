@@ -45,8 +45,9 @@ web              |                               | eventlog runner errors _trans
 mcp              | httpx2 jsonschema mcp mcp_types pydantic referencing           | runner errors _transport
 procrastinate    | procrastinate                 | eventlog errors _agent _engine _service
 otel             | opentelemetry                 | eventlog replay runner
-pydantic_ai      | pydantic_ai pydantic_core    | replay errors _agent _durable models
-langchain        | langchain langchain_core langgraph pydantic_core | replay errors _agent _durable models
+adapters         |                               | _agent _durable
+pydantic_ai      | pydantic_ai pydantic_core    | replay runner errors _agent adapters models
+langchain        | langchain langchain_core langgraph pydantic_core | replay errors _agent adapters models
 _cli             | msgspec structlog click rich jinja2 markupsafe mcp uvicorn     | eventlog eventlog.postgres replay runner errors review models ui
 commands         |                               | _cli
 ui               | click jinja2 msgspec starlette                                 | eventlog replay runner review _agent _cli

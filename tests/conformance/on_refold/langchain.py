@@ -21,8 +21,8 @@ from langchain_core.messages import BaseMessage
 
 import runner
 from runner import langchain as ours
-from runner._durable import Durable, current
 from runner._durable.seam import HERE
+from runner.adapters import Durable, current
 
 from .counted import COUNTS, REPLAY, RUNS, Reads
 

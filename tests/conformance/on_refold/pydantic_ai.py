@@ -18,7 +18,7 @@ from pydantic_ai.agent import AbstractAgent
 
 import runner
 from runner import pydantic_ai as ours
-from runner._durable import current
+from runner.adapters import current
 
 from .counted import COUNTS, REPLAY, RUNS, Reads
 
