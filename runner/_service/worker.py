@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -67,7 +67,8 @@ class Worker:
     async def __aenter__(self) -> Self:
         """Begin to carry on what is due."""
         self._presence, self._bell = await off_loop(self._store.enter), self._store.bell()
-        self._tasks = {asyncio.create_task(body) for body in (self._look(), self._tick(), self._others())}
+        steps = {self._look: SOON if self._store.knows_due else LOOK, self._tick: SOON, self._others: SOON}
+        self._tasks = {asyncio.create_task(self._forever(step, pause)) for step, pause in steps.items()}
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -156,47 +157,55 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)  # one may still look who is here
         self._presence.leave()
 
-    async def _look(self) -> None:
-        """Look at all runs that may be due, and at those with a problem, again and again."""
-        carrier, knows_due = self._carrier, self._store.knows_due
+    async def _forever(self, step: Callable[[], Awaitable[None]], pause: float) -> None:
+        """Do a step again and again, and after a pause where one raises: that is a problem, and may pass."""
         while True:
-            self._all.clear()
-            agents, room = carrier.wanted()
-            pause = SOON if knows_due else LOOK
             try:
-                names = await off_loop(functools.partial(self._store.due, agents, room))
-                if knows_due and 0 < room <= len(names):
-                    pause = TICK  # there are more
-                names += [what for what in carrier.problems if what not in names and " " not in what]  # no agents
-                names = [run for run in names if run not in carrier.active]
-                for first in range(0, len(names), CHUNK):
-                    await self._look_at(names[first : first + CHUNK])
-                carrier.problems.pop(ALL, None)
-            except (eventlog.LogError, OSError) as error:
-                carrier.report(ALL, error)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._all.wait()
+                await step()
+            except Exception as error:  # noqa: BLE001 (whatever it is, the worker goes on looking)
+                self._carrier.report(ALL, error)
+                await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, or until all runs are to be looked at."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._all.wait()
+
+    async def _look(self) -> None:
+        """Look at all runs that may be due, and at those with a problem."""
+        carrier, knows_due = self._carrier, self._store.knows_due
+        self._all.clear()
+        agents, room = carrier.wanted()
+        names = await off_loop(functools.partial(self._store.due, agents, room))
+        more = knows_due and 0 < room <= len(names)
+        names += [what for what in carrier.problems if what not in names and " " not in what]  # no agents
+        names = [run for run in names if run not in carrier.active]
+        for first in range(0, len(names), CHUNK):
+            await self._look_at(names[first : first + CHUNK])
+        carrier.problems.pop(ALL, None)
+        await self._pause(TICK if more else SOON if knows_due else LOOK)
 
     async def _others(self) -> None:
         """Look at all runs at once when a process that carried some is gone."""
-        while True:
-            await asyncio.sleep(OTHERS)
-            if await off_loop(self._presence.departed):
-                self._all.set()
+        await asyncio.sleep(OTHERS)
+        if await off_loop(self._presence.departed):
+            self._all.set()
 
     async def _tick(self) -> None:
         """Look at the runs that somebody named, or whose time has come."""
-        while True:
-            await asyncio.sleep(TICK)
-            carrier = self._carrier
-            carrier.rung.update(self._bell.heard())
-            woken = carrier.rung - carrier.active.keys()
-            carrier.rung -= woken
-            woken.update(carrier.woken())
+        await asyncio.sleep(TICK)
+        carrier = self._carrier
+        carrier.rung.update(self._bell.heard(), carrier.woken())
+        woken = carrier.rung - carrier.active.keys()
+        carrier.rung -= woken
+        try:
             if woken:
                 await self._look_at(sorted(woken))
-            carrier.fill()
+        except BaseException:
+            carrier.rung |= woken  # they are still to be looked at
+            raise
+        carrier.fill()
 
     async def _look_at(self, names: Sequence[str]) -> None:
         """Find what is due among runs, and begin it if there is room."""

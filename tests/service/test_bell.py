@@ -1,6 +1,8 @@
 """Who makes a run due rings, and a worker that hears it takes it: nobody waits for the next look at all runs."""
 
 import asyncio
+import errno
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,37 @@ def test_a_fork_and_a_run_that_was_held_for_a_snapshot_are_taken_at_once(runs: P
     assert carried(
         tmp_path / "second", agent, first=[], then=lambda: runner.fork("p", at=1, runs=tmp_path / "second", new="r")
     )
+
+
+@pytest.mark.fault("a look at the runs fails once")
+@pytest.mark.parametrize(
+    "error",
+    [
+        eventlog.NotARunsDirectory("runs", "gone for a moment"),
+        OSError(errno.EMFILE, "too many open files"),
+        RuntimeError("can't start new thread"),
+    ],
+    ids=["log", "system", "program"],
+)
+def test_a_look_that_fails_ends_neither_the_worker_nor_its_hearing(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """What rang is looked at again."""
+    agent, statuses = scenes.acting(tmp_path / "effects"), eventlog.Directory.statuses
+    errors = list[Exception]()
+
+    def unwell(
+        store: eventlog.Directory, among: Iterable[str] | None = None
+    ) -> Iterator[tuple[str, bytes | None, bool]]:
+        if errors:
+            raise errors.pop()
+        return statuses(store, among)
+
+    monkeypatch.setattr(eventlog.Directory, "statuses", unwell)
+
+    def enqueue() -> None:
+        errors.append(error)
+        runner.enqueue(agent, stage.TASK, runs=runs, run="r")
+
+    assert carried(runs, agent, first=["before"], then=enqueue) == ["over"]
+    assert not errors
