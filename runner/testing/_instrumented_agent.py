@@ -171,7 +171,7 @@ class Instruments:
         self._note(tool, call, in_thread=True)
         assert self.fault is not None
         is_late = (name, call.n) == (self.fault.call, 1)
-        with self.threads.acting(tool.timeout * _OVERDUE if is_late else 0.0):
+        with self.threads.acting(tool.timeout * _OVERDUE if is_late else 0.0, alone=not tool.parallel):
             self.points.alive()
             value = self.environment.values[name] = body(**given)
             self.environment.acted[name] += (

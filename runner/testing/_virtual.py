@@ -1,9 +1,9 @@
 """Virtual time: an event loop that jumps to its next timer as soon as there is nothing else to do.
 
-Sleeps, timeouts and waits pass at once and in order, so a sweep repeats exactly. The loop really waits for threads;
-work for a thread pool runs at once, in the loop's own thread. What was sent before its client gave up has waited
-already: in a context with `waited` set, sleeps take no time. A tool's thread that acts late waits for its virtual time,
-or for the end of the process.
+Sleeps, timeouts and waits pass at once and in order, so a sweep repeats exactly. The loop really waits for threads,
+but not for one that waits itself; work for a thread pool runs at once, in the loop's own thread. What was sent before
+its client gave up has waited already: in a context with `waited` set, sleeps take no time. A tool's thread that acts
+late waits for its virtual time, or for the end of the process.
 
 Processes that live at once have a thread and a loop each, and one of them runs at a time: the one whose next timer is
 the earliest, until it waits for a later one. So they have one order, too.
@@ -12,6 +12,7 @@ the earliest, until it waits for a later one. So they have one order, too.
 import asyncio
 import contextlib
 import contextvars
+import functools
 import math
 import selectors
 import threading
@@ -36,13 +37,14 @@ class Stuck(RuntimeError):
 class VirtualTime:
     """The seconds that have passed, in all processes of one scenario; of those that live at once one runs at a time.
 
-    `lingers` is how many real seconds threads get before each jump.
+    `lingers` is how many real seconds threads get before each jump; none while one of them `waits` for a later time.
     """
 
     def __init__(self) -> None:
         """Start at noon, with one process."""
         self.now = 0.0
         self.lingers = 0.0
+        self.waits = False
         self._turn = threading.Condition()
         self._waiting: dict[threading.Thread, float] = {}
         self._running = threading.current_thread()
@@ -118,7 +120,7 @@ class _Selector(selectors.DefaultSelector):
             if not found:
                 raise Stuck(f"nothing happened in {_PATIENCE:g} s, and no timer is set")
             return found
-        found = super().select(min(timeout, self._time.lingers))
+        found = super().select(0.0 if self._time.waits else min(timeout, self._time.lingers))
         if not found:
             self._time.wait(self._time.now + timeout)
         return found
@@ -130,6 +132,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, time: VirtualTime) -> None:
         """Run in this time."""
         self._seconds = time
+        self.over: dict[threading.Thread, threading.Event] = {}
         super().__init__(_Selector(time))
 
     def time(self) -> float:
@@ -142,6 +145,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """As asyncio has it, except for a sleep whose time has passed already."""
         delay = 0.0 if callback is _SLEEP_ENDS and waited.get() else delay
         return super().call_later(delay, callback, *args, context=context)
+
+    def call_soon_threadsafe(  # type: ignore[override] # typeshed ties the arguments to the callback
+        self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio has it. It is what a tool's thread does last, whether or not the loop is still open."""
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        finally:
+            if over := self.over.get(threading.current_thread()):
+                over.set()
+
+    def from_thread(self, callback: Callable[[], object]) -> None:
+        """Have it called in the loop, from a thread that has not ended."""
+        super().call_soon_threadsafe(callback)
 
     def run_in_executor(  # type: ignore[override] # it returns a finished future
         self,
@@ -163,32 +180,42 @@ class Threads:
 
     def __init__(self, time: VirtualTime) -> None:
         """Begin with none."""
-        self._time, self._loop = time, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self._time, self._loop = time, loop
         self._wakeups: list[threading.Event] = []
-        self._acting: list[threading.Thread] = []
         self._over = False
 
     @contextlib.contextmanager
-    def acting(self, after: float) -> Iterator[None]:
-        """In a tool's thread: wait for `after` virtual seconds, then act."""
-        self._acting.append(threading.current_thread())
+    def acting(self, after: float, *, alone: bool = True) -> Iterator[None]:
+        """In a tool's thread: wait for `after` virtual seconds, then act. `alone`: no other call runs beside it."""
+        self._loop.over[threading.current_thread()] = threading.Event()
         if after:
             wakeup = threading.Event()
             self._wakeups.append(wakeup)
             with contextlib.suppress(RuntimeError):  # the process has ended, and `end` wakes it
-                self._loop.call_soon_threadsafe(self._loop.call_later, after, wakeup.set)
+                self._loop.from_thread(functools.partial(self._wait, wakeup, after, alone=alone))
             if self._over:
                 wakeup.set()
             wakeup.wait(_PATIENCE)
         yield
 
+    def _wait(self, wakeup: threading.Event, after: float, *, alone: bool) -> None:
+        def wake() -> None:
+            self._time.waits = False
+            wakeup.set()
+
+        self._time.waits = alone and not self._over
+        self._loop.call_later(after, wake)
+
     def end(self) -> None:
         """Wake all threads that still wait, so that they act now; return when all have ended."""
         self._over = True
+        self._time.waits = False
         for wakeup in self._wakeups:
             wakeup.set()
-        for thread in self._acting:
-            thread.join(_PATIENCE)
+        for over in list(self._loop.over.values()):
+            over.wait(_PATIENCE)
 
 
 @contextlib.contextmanager
