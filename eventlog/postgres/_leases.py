@@ -13,10 +13,7 @@ import time
 from datetime import timedelta
 from typing import Final
 
-import psycopg
-
 from eventlog._in_child import not_for_children
-from eventlog.errors import LogError
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._place import Connection
 
@@ -107,7 +104,7 @@ class Leases:
                         renewed = self._extend(connection, held)
                     else:
                         self._look(connection, held)
-                except (psycopg.Error, LogError):
+                except Exception:  # noqa: BLE001 (whatever it is: without this thread every lease would run out)
                     if connection is not None:
                         connection.close()
         finally:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
 
 import eventlog
 from eventlog.postgres import Postgres
+from eventlog.postgres._connections import Connections
 from eventlog.postgres._log import Row
 from tests.eventlog.database.conftest import expire
 from tests.eventlog.making import AT, OPENING, event
+from tests.support import stage
 
 pytestmark = pytest.mark.full
 
@@ -192,3 +196,24 @@ def test_a_renewal_that_comes_too_late_holds_nothing(database_runs: Postgres) ->
         database_runs._leases._extend(connection, [log.lease])  # noqa: SLF001 (as its thread would)
     assert log.lease.lost
     database_runs.open("r").close()
+
+
+@pytest.mark.fault("a renewal fails for whatever reason")
+@pytest.mark.parametrize(
+    "error", [psycopg.OperationalError("gone"), OSError(24, "too many open files"), MemoryError(), ValueError("odd")]
+)
+def test_a_renewal_that_failed_is_made_again(database: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """The thread that renews goes on, or every run of the process would be lost."""
+    runs, fresh, errors = Postgres(database, lease=3.0), Connections.fresh, [error]
+
+    def unwell(connections: Connections) -> Any:
+        if errors and threading.current_thread().name == "refold leases":
+            raise errors.pop()
+        return fresh(connections)
+
+    monkeypatch.setattr(Connections, "fresh", unwell)
+    with runs.create("r", at=AT, events=[OPENING]) as log:
+        assert isinstance(log, Row)
+        until = log.lease.until
+        stage.within(120, lambda: log.lease.until > until)
+    assert not errors
