@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+import eventlog
 import runner
 import runner.testing
+from runner._cli._io import notify
 from runner._cli._io.notify import SECRET, Notifier
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold, environment
@@ -170,7 +172,12 @@ def test_a_command_is_told_on_its_stdin_until_it_ends_well(runs: Path, tmp_path:
     [
         ("webhook:http://127.0.0.1/x", SECRET),
         ("webhook:ftp://x", "webhook:URL"),
+        ("webhook:http://127.0.0.1:99999/x", "webhook:URL"),
+        ("webhook:http://[::1/x", "webhook:URL"),
+        ("webhook:http://127.0.0.1/\u00e9", "webhook:URL"),
+        ("webhook:http://127.0.0.1/a b", "webhook:URL"),
         ("command:", "command:CMD"),
+        ("command:true 'unended", "command:CMD"),
         ("x", ""),
     ],
 )
@@ -181,6 +188,33 @@ def test_a_target_that_can_not_be_told_is_a_mistake_of_the_command_line(
     monkeypatch.delenv(SECRET, raising=False)
     scenes.asking(runs)
     refold("worker", Agent("paying"), "--notify", target).ends(2, err=says)
+
+
+@pytest.mark.fault("a round of telling fails for whatever reason")
+def test_a_round_that_fails_is_not_the_last(runs: Path, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker goes on, so nobody would notice that nobody is told any more."""
+    scenes.asking(runs)
+    errors, told = [eventlog.NotARunsDirectory("runs", "gone"), OSError(24, "too many"), RuntimeError("odd")], []
+    monkeypatch.setattr(notify, "AGAIN", 0.01)
+
+    async def main() -> None:
+        notifier = Notifier([hook.target], str(runs))
+        whole = notifier.round
+
+        def round_() -> None:
+            if errors:
+                raise errors.pop()
+            whole()
+            told.append(len(hook.came))
+
+        monkeypatch.setattr(notifier, "round", round_)
+        telling = asyncio.create_task(notifier.run())
+        while not told:  # noqa: ASYNC110 (it happens in a thread)
+            await asyncio.sleep(0.01)
+        telling.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 120))
+    assert told[0] == 1
 
 
 @pytest.mark.full

@@ -67,8 +67,10 @@ class Notifier:
         """Tell, again and again, until it is cancelled."""
         while self._tell:
             self._asked.clear()
-            with contextlib.suppress(eventlog.LogError, OSError):
+            try:
                 await asyncio.to_thread(self.round)
+            except Exception as error:  # noqa: BLE001 (whatever it is, the next round may do better)
+                _warn("a round of telling failed", error=str(error), error_type=type(error).__name__)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(AGAIN):
                     await self._asked.wait()
@@ -85,10 +87,7 @@ class Notifier:
                 if tell(key, _body(key, state, question)):
                     self._store.note(note)
                 else:
-                    import structlog  # it takes longer than most commands do
-
-                    kind = target.partition(":")[0]
-                    structlog.get_logger().warning("nobody was told", run=state.run, question=question.id, by=kind)
+                    _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
 
     def _open(self) -> Iterator[tuple[State, Question]]:
         for info in runner.list_unfinished(self._store):
@@ -96,6 +95,12 @@ class Notifier:
                 with contextlib.suppress(eventlog.LogError, replay.ReplayError):
                     state = runner.read_state(info.run, self._store)
                     yield from ((state, question) for question in state.waiting)
+
+
+def _warn(said: str, **facts: str) -> None:
+    import structlog  # it takes longer than most commands do
+
+    structlog.get_logger().warning(said, **facts)
 
 
 def _body(key: str, state: State, question: Question) -> bytes:
@@ -107,19 +112,25 @@ def _body(key: str, state: State, question: Question) -> bytes:
 def _target(target: str) -> Any:
     """What tells a target: given a key and a body, whether it was told. Raises `Refused`, status 2."""
     kind, _, where = target.partition(":")
-    url = urllib.parse.urlsplit(where)
-    if kind == "webhook" and url.scheme in ("http", "https") and url.hostname:
-        secret = os.environ.get(SECRET, "")
-        if not secret:
-            raise Refused("a webhook is signed, and there is no secret", f"Set ${SECRET}.", Status.USAGE)
-        return lambda key, body: _posted(url, secret.encode(), key, body)
-    if kind == "command":
-        words = shlex.split(where)
-        if words and shutil.which(words[0]) is not None:
+    try:
+        if kind == "webhook" and _is_address(url := urllib.parse.urlsplit(where)):
+            secret = os.environ.get(SECRET, "")
+            if not secret:
+                raise Refused("a webhook is signed, and there is no secret", f"Set ${SECRET}.", Status.USAGE)
+            return lambda key, body: _posted(url, secret.encode(), key, body)
+        if kind == "command" and (words := shlex.split(where)) and shutil.which(words[0]) is not None:
             return lambda key, body: _ran(words, key, body)
+    except ValueError:  # no address, or a quote that does not end
+        pass
     raise Refused(
         f"--notify {kind}:... names nothing that can be told", "Write webhook:URL or command:CMD.", Status.USAGE
     )
+
+
+def _is_address(url: urllib.parse.SplitResult) -> bool:
+    """Whether a request can be sent there. Raises `ValueError` for a port that is none."""
+    written = all("!" <= char <= "~" for char in f"{url.path}?{url.query}")  # whatever else must be written as %XX
+    return written and url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
 
 
 def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> bool:
