@@ -15,13 +15,12 @@ from datetime import datetime
 from typing import Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from replay import _codec, _fold_asks, _fold_calls, _fold_children, _fold_life
 from replay import events as e
-from replay._rules import Broken
+from replay._rules import Broken, draft_of, state_of
 from replay.errors import IllegalEvent
-from replay.state import NEW, State
+from replay.state import NEW, Draft, State
 
 TRANSITIONS = {
     **_fold_life.transitions,
@@ -36,23 +35,34 @@ def step(state: State, event: e.AnyEvent, at: datetime, *, seq: int | None = Non
 
     Raises `IllegalEvent`, which names line `seq`, when the table does not allow the event here. `state` is untouched.
     """
-    if isinstance(event, e.UnknownEvent):
-        return state if event.ignorable else replace(state, unknown=(*state.unknown, event.tag))
-    if state.phase not in event.legal:
-        raise IllegalEvent(seq, _codec.tag(event), state.phase, f"it belongs to {', '.join(sorted(event.legal))}")
-    if state.stopped is not None and not event.stopped:
-        raise IllegalEvent(seq, _codec.tag(event), state.phase, f"the run is stopped ({state.stopped.reason})")
-    try:
-        return TRANSITIONS[type(event)](state, event, at)
-    except Broken as broken:
-        raise IllegalEvent(seq, _codec.tag(event), state.phase, str(broken)) from None
+    return fold(state, at, (event,), seq=seq)
 
 
 def fold(state: State, at: datetime, events: Iterable[e.AnyEvent], *, seq: int | None = None) -> State:
-    """The state after several events of one moment. Raises `IllegalEvent`."""
+    """The state after several events of one moment. Raises `IllegalEvent`. `state` is untouched."""
+    draft = None
     for event in events:
-        state = step(state, event, at, seq=seq)
-    return state
+        if draft is None:
+            draft = draft_of(state)
+        _apply(draft, event, at, seq)
+    return state if draft is None else state_of(draft)
+
+
+def _apply(draft: Draft, event: e.AnyEvent, at: datetime, seq: int | None) -> None:
+    """Changes a draft by one event. After `IllegalEvent` nothing may use it."""
+    phase = draft.phase
+    if isinstance(event, e.UnknownEvent):
+        if not event.ignorable:
+            draft.unknown = (*draft.unknown, event.tag)
+        return
+    if phase not in event.legal:
+        raise IllegalEvent(seq, _codec.tag(event), phase, f"it belongs to {', '.join(sorted(event.legal))}")
+    if draft.stopped is not None and not event.stopped:
+        raise IllegalEvent(seq, _codec.tag(event), phase, f"the run is stopped ({draft.stopped.reason})")
+    try:
+        TRANSITIONS[type(event)](draft, event, at)
+    except Broken as broken:
+        raise IllegalEvent(seq, _codec.tag(event), phase, str(broken)) from None
 
 
 class Line(Protocol):
@@ -73,9 +83,11 @@ def load(lines: Iterable[Line], state: State = NEW) -> State:
 
     Raises `IllegalEvent` or `Undecodable`, each naming the line. Header lines carry no events and only move `seq`.
     """
-    last = None
+    last, draft = None, draft_of(state)
     for last in lines:
         at, seq = last.at, last.seq
         for raw in last.events:
-            state = step(state, _codec.decode(raw, seq=seq), at, seq=seq)
-    return state if last is None else replace(state, seq=last.seq, life=last.life, at=last.at)
+            _apply(draft, _codec.decode(raw, seq=seq), at, seq)
+    if last is not None:
+        draft.seq, draft.life, draft.at = last.seq, last.life, last.at
+    return state_of(draft)

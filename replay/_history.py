@@ -1,8 +1,8 @@
 """An append-only sequence that behaves like a value.
 
 A state never changes, yet a run may hold ten thousand messages, and copying them at every event would make a fold
-quadratic. So the states of one history share one list, and each sees only its own length. Appending to an older state
-copies the list. All of it as a tuple is made once for each length, as long as nothing is appended.
+quadratic. So the states of one history share one list, and each sees only its own length. What is added to an older
+state copies the list. All of it as a tuple is made once for each length, as long as nothing is appended.
 """
 
 from __future__ import annotations
@@ -31,11 +31,22 @@ class History(Sequence[T]):
 
     def append(self, item: T) -> History[T]:
         """Returns this history with `item` at its end; this one stays as it is."""
-        longer: History[T] = History.__new__(History)
-        longer._items = self._items if len(self._items) == self._length else _Items(self._items[: self._length])
-        longer._items.append(item)
-        longer._length = self._length + 1
+        longer = self.copy()
+        longer.grow(item)
         return longer
+
+    def copy(self) -> History[T]:
+        """Returns a history of the same items that may grow by itself."""
+        copied: History[T] = History.__new__(History)
+        copied._items, copied._length = self._items, self._length
+        return copied
+
+    def grow(self, item: T) -> None:
+        """Adds `item` to this very history: only for whoever made it, before anybody else has it."""
+        if len(self._items) != self._length:
+            self._items = _Items(self._items[: self._length])
+        self._items.append(item)
+        self._length += 1
 
     def __len__(self) -> int:
         return self._length

@@ -1,4 +1,8 @@
-"""How the fold's transitions are declared, and how one says that an event can't be."""
+"""How the fold's transitions are declared, and how one says that an event can't be.
+
+A transition changes a draft, which the fold that made it owns alone. All that a draft holds is a value, except for its
+conversation, which grows in place.
+"""
 
 import functools
 import operator
@@ -7,27 +11,40 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from replay._event import Event
-from replay.state import State
+from replay.state import Draft, State
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 
 
-class Transitions(dict[type[Event], Callable[[State, Any, datetime], State]]):
+class Transitions(dict[type[Event], Callable[[Draft, Any, datetime], None]]):
     """What each event does to the state."""
 
     def on(
         self, kind: type[E]
-    ) -> Callable[[Callable[[State, E, datetime], State]], Callable[[State, E, datetime], State]]:
+    ) -> Callable[[Callable[[Draft, E, datetime], None]], Callable[[Draft, E, datetime], None]]:
         """Declares a function as the transition of events of this class."""
 
-        def declare(move: Callable[[State, E, datetime], State]) -> Callable[[State, E, datetime], State]:
+        def declare(move: Callable[[Draft, E, datetime], None]) -> Callable[[Draft, E, datetime], None]:
             self[kind] = move
             return move
 
         return declare
+
+
+def draft_of(state: State) -> Draft:
+    """A draft that begins as `state`, which it never changes."""
+    draft = Draft(*astuple(state))
+    draft.messages = draft.messages.copy()
+    return draft
+
+
+def state_of(draft: Draft) -> State:
+    """What a draft has come to. Nobody may use the draft after that."""
+    return State(*astuple(draft))
 
 
 @functools.cache

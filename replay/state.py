@@ -1,6 +1,7 @@
 """The state of a run: all that a later process needs to carry on, and nothing else.
 
-A state is a value. Every field comes from the log, so two processes that read the same lines have the same state.
+A state is a value; only a fold, while it makes one, assigns fields of a draft. Every field comes from the log, so two
+processes that read the same lines have the same state.
 *In flight* is an attempt that runs now. *In doubt* is one that may have acted and has no result. Only what is in doubt
 climbs the ladder; somebody who reads a log cannot tell the two apart.
 """
@@ -120,8 +121,8 @@ def _by_path(call: CallState, asked: QuestionAsked) -> Question:
     return Question(**(fields | path), at=call.child.at)
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A run, as its log says. `files` maps a path to every content that is expected there, the newest last.
+class Draft(msgspec.Struct, gc=False):
+    """A state in the making. `files` maps a path to every content that is expected there, the newest last.
 
     `parent_call`: it is a child run. `trace`: the trace context of whoever began it. `forked_from`: its parent's
     identity. `loosened`: tools that protect less now than in an earlier life. `lossy`: calls whose result could not be
@@ -261,6 +262,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def hashes(self) -> tuple[FileHash, ...]:
         """The newest content of every file the run wrote."""
         return tuple(FileHash(path=p, sha256=h[-1]) for p, h in self.files.items())
+
+
+class State(Draft, frozen=True, gc=False):  # type: ignore[misc]  # msgspec allows it: what is frozen adds no field
+    """A run, as its log says: a value that never changes. Its fields, and what is asked of it, are those of a draft."""
 
 
 NEW = State()
