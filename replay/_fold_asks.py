@@ -39,14 +39,17 @@ def _take_queue(state: Draft, taken: tuple[str, ...]) -> None:
 def asked(state: Draft, event: e.ModelAsked, at: datetime) -> None:
     """A request is sent. Its bound is known before its reply."""
     require(not state.busy, "something is in flight")
-    require(state.stop is None or event.messages, "the last reply is final")
     if event.messages:
         _take_queue(state, event.messages)
+    elif state.stop is not None:
+        raise Broken("the last reply is final")
     number, messages = state.failures.count + 1, len(state.messages)
     if event.n != number:
         raise Broken(f"it is ask {number} in a row, not {event.n}")
-    require(0 <= event.upto <= messages, "it covers messages that do not exist")
-    require(state.rebuilt_upto <= event.rebuilt_upto <= messages, "it sends other messages rebuilt than before")
+    if not 0 <= event.upto <= messages:
+        raise Broken("it covers messages that do not exist")
+    if not state.rebuilt_upto <= event.rebuilt_upto <= messages:
+        raise Broken("it sends other messages rebuilt than before")
     state.ask = Ask(purpose=event.purpose, n=event.n, upto=event.upto, bound=event.bound, at=at)
     state.rebuilt_upto, state.wait = event.rebuilt_upto, None
 

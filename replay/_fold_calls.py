@@ -37,16 +37,14 @@ def put(state: Draft, call: CallState) -> None:
     state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
 
 
-def _covered(state: Draft, event: e.AttemptMarked) -> bool:
+def _covered(state: Draft, call: str, arguments: str) -> bool:
     """Whether the last approval of this call, if it had one, was of the arguments that run."""
-    if event.arguments is None:
-        return True
-    asked = [q for q in state.questions.values() if q.call == event.call and q.kind == "approve"]
+    asked = [q for q in state.questions.values() if q.call == call and q.kind == "approve"]
     if not asked:
         return True
     if asked[-1].answer is not None and asked[-1].answer.answer == "edit":
         return True  # the tool writes them in its own spelling
-    return asked[-1].digest == digest(event.arguments.encode())
+    return asked[-1].digest == digest(arguments.encode())
 
 
 @transitions.on(e.AttemptMarked)
@@ -57,8 +55,9 @@ def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
         raise Broken(f"attempt {len(call.attempts) + 1} comes next, not {event.n}")
     require(call.child is None, "this call is a child run")
     require(not call.busy, "this call is in flight")
-    require(event.arguments is None or event.n == 1, "only a first marker has arguments")
-    require(_covered(state, event), "the answer was given for other arguments")
+    if event.arguments is not None:
+        require(event.n == 1, "only a first marker has arguments")
+        require(_covered(state, event.call, event.arguments), "the answer was given for other arguments")
     attempt = Attempt(
         n=event.n,
         key=event.key,

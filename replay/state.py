@@ -73,6 +73,8 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def busy(self) -> bool:
         """Whether an attempt, a lookup or a child runs now."""
+        if self.result is not None:
+            return False
         return self.in_flight or self.lookups.in_flight or (self.child is not None and self.child.running)
 
     @property
@@ -223,7 +225,7 @@ class Draft(msgspec.Struct, gc=False):
     @property
     def busy(self) -> bool:
         """Whether anything is in flight."""
-        return self.ask is not None or True in [c.busy for c in self.calls]
+        return self.ask is not None or any([c.busy for c in self.calls])  # noqa: C419 (a list costs less)
 
     @property
     def child_is_due(self) -> bool:
