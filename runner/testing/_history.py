@@ -15,33 +15,44 @@ IMAGES: Final = 8
 """The most images of one power cut."""
 
 
+Family = dict[str, tuple[str, list[replay.AnyEvent]]]
+"""The run and its children, each with what stands before the ids of its calls, and its events."""
+
+
 def events(machine: Machine) -> list[replay.AnyEvent]:
     """Every event on a machine's disk, run after run; none when there is no run yet. Children's have paths for ids."""
-    return [_with_path(event, path) for run, path in paths(machine).items() for event in of_run(machine, run)]
+    return events_of(family(machine))
 
 
-def of_run(machine: Machine, run: str) -> list[replay.AnyEvent]:
-    """Every event of one run on a machine's disk, in order."""
-    return [event for line in lines(machine, run) for event in line]
+def events_of(found: Family) -> list[replay.AnyEvent]:
+    """Every event of a family, run after run. Children's have paths for ids."""
+    return [_with_path(event, path) if path else event for path, history in found.values() for event in history]
+
+
+def family(machine: Machine) -> Family:
+    """The family on a machine's disk."""
+    found, runs = Family(), {RUN: ""}
+    while runs.keys() > found.keys():
+        run = next(run for run in runs if run not in found)
+        found[run] = runs[run], [event for line in lines(machine, run) for event in line]
+        for event in found[run][1]:
+            if isinstance(event, ChildStarted):
+                runs.setdefault(event.run, f"{runs[run]}{event.call}:")
+    return found
 
 
 def lines(machine: Machine, run: str = RUN) -> list[list[replay.AnyEvent]]:
-    """The events of each line of a run on a machine's disk."""
-    if not exists(machine, run):
+    """The events of each line of a run on a machine's disk; none when there is no such run."""
+    try:
+        found = eventlog.Directory(RUNS, disk=Process(machine)).read(run).lines
+    except eventlog.NoSuchRun:
         return []
-    found = eventlog.Directory(RUNS, disk=Process(machine)).read(run).lines
     return [[replay.decode(raw, seq=line.seq) for raw in line.events] for line in found]
 
 
 def paths(machine: Machine) -> dict[str, str]:
-    """The run and its children on a machine's disk, each with what stands before the ids of its calls."""
-    found, runs = {RUN: ""}, [RUN]
-    for run in runs:
-        for event in of_run(machine, run):
-            if isinstance(event, ChildStarted) and event.run not in found:
-                found[event.run] = f"{found[run]}{event.call}:"
-                runs.append(event.run)
-    return found
+    """The runs on a machine's disk, each with what stands before the ids of its calls."""
+    return {run: path for run, (path, _) in family(machine).items()}
 
 
 def _with_path(event: replay.AnyEvent, path: str) -> replay.AnyEvent:

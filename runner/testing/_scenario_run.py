@@ -22,7 +22,7 @@ from eventlog.simdisk import Killed, Machine, Process
 from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.testing._crash_point_disk import CrashPointDisk, RoutedDisk
 from runner.testing._environment import RUN, RUNS, SimulatedEnvironment
-from runner.testing._history import events, exists, images, of_run, paths
+from runner.testing._history import events_of, exists, family, images
 from runner.testing._instrumented_agent import Instruments, Reword, schedule
 from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._person import AnswerMode, Person
@@ -225,13 +225,13 @@ class ScenarioRun:
 
     def _note_death(self) -> None:
         """Note what the disk holds at a death."""
-        marked, machine = dict[str, bool](), self.environment.machine
+        marked, history = dict[str, bool](), list[replay.AnyEvent]()
         try:
-            history = events(machine)
-            self.environment.saved = {path: _turns(of_run(machine, run)) for run, path in paths(machine).items()}
+            found = family(self.environment.machine)
+            self.environment.saved = {path: _turns(events) for path, events in found.values()}
+            history = events_of(found)
         except (eventlog.LogError, replay.ReplayError) as error:
             self.environment.problems.append(f"after a death the log can't be read: {error}")
-            history = []
         for event in history:
             match event:
                 case AttemptMarked() if event.effect != "reads":

@@ -15,7 +15,7 @@ import replay
 from eventlog.simdisk import Machine, Process
 from replay import events as logged
 from runner.testing._environment import RUNS, Attempt
-from runner.testing._history import events, lines, paths
+from runner.testing._history import events_of, family, lines
 from runner.testing._person import MISTAKEN
 from runner.testing._scenario_run import ScenarioRun
 
@@ -74,8 +74,7 @@ def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: st
     environment = run.environment
     finished = run.how == "finished"
     more, duplicates, lost = differences(environment.effects(), baseline.effects, finished=finished)
-    verdict = _verified(environment.machine) if finished else None
-    history = events(environment.machine) if verdict is not None and verdict.ok else []
+    spoilt, history = _verified(environment.machine) if finished else ("", [])
     if environment.refused:
         lost = 0  # the model may go another way after a refusal
     if environment.wrong_answers:
@@ -90,8 +89,8 @@ def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: st
         why.append(f"effects differ from those of an undisturbed run: {said}")
     why += [f"{call} ran, and its approval was refused" for call in environment.refused if environment.acted[call]]
     why += _unheard(run)
-    if verdict is not None:
-        why += _of_the_log(run, baseline, history) if verdict.ok else [f"the log does not verify: {verdict.findings}"]
+    if finished:
+        why += [f"the log does not verify: {spoilt}"] if spoilt else _of_the_log(run, baseline, history)
     return Scenario(
         id=id,
         mode=mode,
@@ -142,10 +141,17 @@ def differences(
     return more, sum(max(0, number) for number in more.values()), lost
 
 
-def _verified(machine: Machine) -> eventlog.Verdict:
-    """What a verification of the run's log says, or of the first of its children's that is not good."""
-    found = [eventlog.Directory(RUNS, disk=Process(machine)).verify(run) for run in paths(machine)]
-    return next((verdict for verdict in found if not verdict.ok), found[0])
+def _verified(machine: Machine) -> tuple[str, list[replay.AnyEvent]]:
+    """What a verification of the run's log and of its children's finds first, and the events if it finds nothing."""
+    try:
+        found = family(machine)
+    except eventlog.LogDamaged as damaged:
+        return str(damaged), []
+    for run in found:
+        verdict = eventlog.Directory(RUNS, disk=Process(machine)).verify(run)
+        if not verdict.ok:
+            return str(verdict.findings), []
+    return "", events_of(found)
 
 
 def of_the_state(state: replay.State, again: int, deaths: int, at_once: int = 1) -> Iterator[str]:

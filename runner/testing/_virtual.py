@@ -26,6 +26,7 @@ from eventlog.simdisk import Killed
 
 _NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _PATIENCE: Final = 20.0
+_MOMENT: Final = 1e-6
 _SLEEP_ENDS: Final = futures._set_result_unless_cancelled  # type: ignore[attr-defined]  # noqa: SLF001 (by this callback a sleep is known from a timeout)
 waited: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("refold_waited", default=False)
 
@@ -59,6 +60,11 @@ class VirtualTime:
             self._waiting[me] = until
             self._pass_on()
             self._turn.wait_for(lambda: self._running is me)
+
+    @property
+    def is_one_process(self) -> bool:
+        """Whether nothing can happen meanwhile but what the running process does in its own loop."""
+        return not self._waiting and not self.lingers
 
     def wake(self, process: threading.Thread, at: float) -> None:
         """Have a process that waits go on at another time."""
@@ -133,6 +139,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run in this time."""
         self._seconds = time
         self.over: dict[threading.Thread, threading.Event] = {}
+        self._last: tuple[Callable[..., object], asyncio.TimerHandle] | None = None
         super().__init__(_Selector(time))
 
     def time(self) -> float:
@@ -142,9 +149,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_later(  # type: ignore[override] # typeshed ties the arguments to the callback
         self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """As asyncio has it, except for a sleep whose time has passed already."""
+        """As asyncio has it, except for a sleep whose time has passed already, and for looks that find nothing."""
         delay = 0.0 if callback is _SLEEP_ENDS and waited.get() else delay
-        return super().call_later(delay, callback, *args, context=context)
+        handle = super().call_later(delay * self._looks(delay, callback), callback, *args, context=context)
+        self._last = callback, handle
+        return handle
+
+    def _looks(self, delay: float, callback: Callable[..., object]) -> int:
+        """How many times at once a callback may wait that comes again and again.
+
+        Where all that it did was to set itself a timer, it finds nothing before something else has happened.
+        """
+        now = self.time()
+        if (
+            self._last is None
+            or self._last[0] != callback
+            or abs(self._last[1].when() - now) > _MOMENT
+            or self._ready  # type: ignore[attr-defined] # asyncio's own, as the next
+            or not self._seconds.is_one_process
+        ):
+            return 1
+        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        others = min((timer.when() for timer in timers if not timer.cancelled()), default=now)
+        return max(1, int((others - now) / delay) - 1)
 
     def call_soon_threadsafe(  # type: ignore[override] # typeshed ties the arguments to the callback
         self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
