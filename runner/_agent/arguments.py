@@ -111,7 +111,7 @@ def _prepared(raw: str, signature: Signature | None, validate: Validate | None) 
         else:
             values, plain = _bound(signature, written)
             text = _text(plain)
-            if text in (raw, _text(written)):  # read again, the same is the same
+            if text == raw or text == _text(written):  # read again, the same is the same
                 return Arguments(text, plain, values, None if validate is None else validate(plain))
             values, plain = _read_again(signature, plain)
     except InvalidArguments as invalid:

@@ -164,17 +164,16 @@ def _was_no_use(policy: Policy, state: State, now: Usage) -> bool:
     return not worth and isinstance(policy(messages[: after + 2], state.summary, usage), Summarise)
 
 
-def sent(state: State, messages: Sequence[Message] | None = None, less: Trim | None = None) -> tuple[Message, ...]:
-    """The messages of the next turn: all of them, or what a summary and a policy leave; given in another form if so."""
-    messages, less = state.messages if messages is None else messages, less or WHOLE
+def sent(state: State, messages: tuple[Message, ...], less: Trim) -> tuple[Message, ...]:
+    """The messages of the next turn, of `messages` in their form for it: all, or what a summary and a policy leave."""
+    if state.summary is None and less.drop <= 1 >= less.blank and messages[:1] == (UserMessage(state.task),):
+        return messages
     start = state.summary.upto if state.summary is not None else 1
     drop = max(less.drop, start)
-    if state.summary is None and drop == start >= less.blank and messages[:1] == (UserMessage(state.task),):
-        return tuple(messages[:])
     blank = max(less.blank, drop)
     rest = (*map(_blanked, messages[drop:blank]), *messages[blank:])
     pinned = "" if UserMessage(state.task) in rest else state.task
-    first: tuple[Message, ...] = tuple(messages[:1])
+    first = messages[:1]
     if state.summary is not None:
         first = (_short(pinned, state.summary),)
     elif pinned and UserMessage(pinned) not in first:

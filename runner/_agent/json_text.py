@@ -54,7 +54,7 @@ def read(text: str) -> Any:
         raise InvalidArguments(f"they are nested deeper than {MAX_DEPTH}") from None
     except ValueError as error:
         raise InvalidArguments(f"they are not valid JSON ({error})") from None
-    if _depth(value) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise InvalidArguments(f"they are nested deeper than {MAX_DEPTH}")
     return _storable(value) if _ESCAPED.search(text) else value
 

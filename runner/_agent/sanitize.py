@@ -43,7 +43,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Stored(NamedTuple):
-    """Text that any save can hold; `lossy` when it is not exactly what came."""
+    """A result that any save can hold; `lossy` when it is not exactly what came."""
 
     text: str
     lossy: bool
@@ -51,19 +51,19 @@ class Stored(NamedTuple):
 
     def fields(self) -> dict[str, Any]:
         """The same as fields of an event, which has no images where there are none."""
-        return self._asdict() | {"images": self.images or msgspec.UNSET}
+        return {"text": self.text, "lossy": self.lossy, "images": self.images or msgspec.UNSET}
 
 
-def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> Stored:
+def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> str:
     """`text` with lone surrogates replaced and cut to `limit` bytes of JSON, saying so at its end.
 
     `came`: how long it was, if this is only its start. What is cut off is not copied: it may be of any size.
     """
-    if text.isascii() and max(came, len(text)) * 6 <= limit:  # most texts
-        return Stored(text, lossy=False)
+    if came <= len(text) <= limit // 6 and text.isascii():  # most texts
+        return text
     whole, came = _SURROGATES.sub("\ufffd", text[:limit]), max(came, len(text))
     if came <= limit and (came * 6 <= limit or len(_encoder.encode(whole)) <= limit):
-        return Stored(whole, whole != text)
+        return whole
     note = f"\n[cut here: {came} characters came]"
     low, high = 0, min(len(whole), limit)
     while low < high:
@@ -72,12 +72,12 @@ def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> Stored:
             low = middle
         else:
             high = middle - 1
-    return Stored(whole[:low] + note, lossy=True)
+    return whole[:low] + note
 
 
 def name(who: str, what: str) -> str:
     """The name of who decides. Raises `NoName` when nothing of it can be seen, or when it is the policy's own."""
-    stored = clean(who, MAX_NAME).text.strip()
+    stored = clean(who, MAX_NAME).strip()
     seen = "".join(letter for letter in unicodedata.normalize("NFKC", stored) if _is_seen(letter))
     if not seen or seen.casefold().startswith(POLICY_NAME):
         raise NoName(what)
@@ -97,7 +97,7 @@ def error(what: BaseException | str, secrets: Sequence[Secret] = ()) -> str:
     except Exception:  # noqa: BLE001 (an error of the user's, whose own text raises)
         said, named = "", type(what).__name__
     text = named + said[: MAX_ERROR + SLACK]
-    return clean(masked(bare_urls(text), secrets), MAX_ERROR, len(said) if len(said) > len(text) else 0).text
+    return clean(masked(bare_urls(text), secrets), MAX_ERROR, len(said) if len(said) > len(text) else 0)
 
 
 def trace(what: BaseException, secrets: Sequence[Secret] = ()) -> str:
@@ -128,13 +128,6 @@ def _values(value: object, names: set[str], *, hidden: bool) -> Iterator[str]:
         yield value
 
 
-def _bounded(text: str, secrets: Sequence[Secret], came: int) -> Stored:
-    """`text` masked and cut. A secret may stand across the cut, so more is masked than is kept."""
-    if len(text) <= MAX_TEXT + SLACK:
-        return clean(masked(text, secrets))
-    return clean(masked(text[: MAX_TEXT + SLACK], secrets)[:-SLACK], came=max(came, len(text)))
-
-
 def seconds(value: object) -> float | None:
     """A wait that somebody asked for, in seconds; None when what came is no time that anyone can wait."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT:
@@ -148,23 +141,34 @@ def result(value: object, secrets: Sequence[Secret] = ()) -> Stored:
     A string stays as it is, anything else becomes JSON. Never raises: a value that can't be stored gives a sentence
     that names its place.
     """
-    value = str.__str__(value) if isinstance(value, str) else value  # a subclass may do as it likes
-    walk, inside = Walk(secrets), _json(value, secrets) if isinstance(value, str) else value
-    if isinstance(inside, str):
-        text = inside
-    else:
-        try:
-            text = walk.text(inside)
-        except Unstorable as problem:
-            cause = f" {error(problem.__cause__)}" if problem.__cause__ is not None else ""
-            return Stored(f"The call ran, but its result can't be stored: {problem}{cause}.", lossy=True)
-    stored = _bounded(text, secrets, walk.size)
+    if isinstance(value, str):
+        value = str.__str__(value)  # a subclass may do as it likes
+        value = _json(value, secrets) if secrets else value
+        if isinstance(value, str):
+            return _stored(value, secrets)
+    walk = Walk(secrets)
+    try:
+        text = walk.text(value)
+    except Unstorable as problem:
+        cause = f" {error(problem.__cause__)}" if problem.__cause__ is not None else ""
+        return Stored(f"The call ran, but its result can't be stored: {problem}{cause}.", lossy=True)
+    stored = _stored(text, secrets, walk.size)
     return Stored(stored.text, walk.lossy or stored.lossy, tuple(walk.images))
+
+
+def _stored(text: str, secrets: Sequence[Secret], came: int = 0) -> Stored:
+    """`text` masked and cut. A secret may stand across the cut, so more is masked than is kept."""
+    if len(text) <= MAX_TEXT + SLACK:
+        said, came = masked(text, secrets) if secrets else text, 0
+    else:
+        said, came = masked(text[: MAX_TEXT + SLACK], secrets)[:-SLACK], max(came, len(text))
+    kept = clean(said, came=came)
+    return Stored(kept, kept != said)
 
 
 def _json(text: str, secrets: Sequence[Secret]) -> object:
     """The value of a text that is JSON, if a secret stands in it by its name; else the text."""
-    if not secrets or text.lstrip()[:1] not in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
         value = json.loads(text)
@@ -175,5 +179,4 @@ def _json(text: str, secrets: Sequence[Secret]) -> object:
 
 def raw(text: str, secrets: Sequence[Secret] = ()) -> str:
     """A framework's own words; empty where they can't be kept as they are, or hold what is to be masked."""
-    stored = clean(text, MAX_RAW)
-    return "" if secrets or stored.lossy else stored.text
+    return "" if secrets or clean(text, MAX_RAW) != text else text

@@ -50,6 +50,7 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
         schema: The JSON schema of the arguments.
         description: What the model reads about it.
         find: Its lookup, or None.
+        is_async: Whether the body is a coroutine function; any other runs in a thread.
         find_reads: The type of inputs that its lookup's `Call` names.
         visible_within: Seconds after which the lookup may be believed.
         validate: If set, says what else is wrong with arguments.
@@ -73,7 +74,7 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
         schema = chosen["schema"]
         self.name: str = chosen["name"] or name
         self.undeclared = False
-        self.function = function
+        self.function, self.is_async = function, inspect.iscoroutinefunction(function)
         self.effect = effect
         self.key_ttl = key_ttl.total_seconds() if key_ttl is not None else None
         self.approval: declaration.Approval = chosen["approval"]
@@ -147,12 +148,8 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
         """A copy whose body is `wrapper(function)`: same name, schema, effect and lookup. For tests and instruments."""
         other = copy.copy(self)
         other.function = wrapper(self.function)
+        other.is_async = inspect.iscoroutinefunction(other.function)
         return other
-
-    @property
-    def is_async(self) -> bool:
-        """Whether the body is a coroutine function; any other runs in a thread."""
-        return inspect.iscoroutinefunction(self.function)
 
     @property
     def definition(self) -> ToolDefinition:

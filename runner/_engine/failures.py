@@ -31,4 +31,4 @@ def retry_after(call: Call, error: BaseException) -> float | None:
 
 def type_of(error: BaseException) -> str:
     """The name of an error's class, as it is logged."""
-    return sanitize.clean(type(error).__qualname__, sanitize.MAX_NAME).text
+    return sanitize.clean(type(error).__qualname__, sanitize.MAX_NAME)

@@ -80,7 +80,7 @@ class Feed:
     """What is told of the runs of one name. `lives` are the lives that tell here, by the run's uid."""
 
     def __init__(self) -> None:
-        self.listeners: weakref.WeakSet[object] = weakref.WeakSet()
+        self.listeners: set[weakref.ref[object]] = set()
         self.lives: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._kept: deque[Told] = deque(maxlen=KEPT)
@@ -97,7 +97,7 @@ class Feed:
         with self._lock:
             if not self.listeners:
                 self._kept.clear()
-            self.listeners.add(listener)
+            self.listeners.add(weakref.ref(listener, self.listeners.discard))
             return self._end, self._pieces
 
     def tell(self, uid: str, what: Streamed) -> None:
@@ -217,5 +217,5 @@ class Teller:
         """Tell a text in pieces; what is none is not told."""
         whole = text if isinstance(text, str) else ""
         for start in range(0, len(whole), PIECE):
-            piece = sanitize.clean(whole[start : start + PIECE]).text
+            piece = sanitize.clean(whole[start : start + PIECE])
             self._feed.tell(self._uid, Streamed(kind=kind, run=self._run, text=piece, **named))

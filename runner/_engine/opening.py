@@ -18,7 +18,7 @@ from replay.events import RunStarted
 from replay.values import ParentCall, ParentEffect
 from runner._agent import keys, sanitize
 from runner._agent.agent import AnyAgent
-from runner._agent.context import sent
+from runner._agent.context import WHOLE, sent
 from runner._clock import Clock, LogClock
 from runner._engine.flight import Drain
 from runner._engine.loop import Life, Watch
@@ -75,7 +75,7 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     watcher the first line, in a thread of its own choice.
     """
     root = _root(store, workspace)
-    text = sanitize.clean(task).text
+    text = sanitize.clean(task)
     if not text:
         raise BadAgent("the task is empty")
     clock = clock or Clock(store.now)
@@ -193,5 +193,5 @@ def _moved(root: str | None, logged: str | None) -> str | None:
 
 def _continued(before: State) -> dict[str, Any]:
     """What a run takes over from one it continues: the conversation, rebuilt as far as the model refused it."""
-    history = sent(before, rebuilt(before.messages[:], before.rebuilt_upto))
+    history = sent(before, rebuilt(before.messages[:], before.rebuilt_upto), WHOLE)
     return {"history": history, "happened": load.happened(before), "fork_guard": before.fork_guard}

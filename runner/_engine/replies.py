@@ -42,21 +42,18 @@ def storable(reply: object, turn: int, purpose: str) -> Reply:
     return made
 
 
-def _raw(arguments: object) -> str:
-    """Arguments as text: an adapter that hands on a parsed object loses nothing but its spelling."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
-
-
 def _made(reply: Reply, turn: int) -> Reply:
-    text, lossy, _ = sanitize.clean(reply.text)
-    raw = sanitize.raw(reply.raw)
+    text, raw = sanitize.clean(reply.text), sanitize.raw(reply.raw)
+    lossy = text != reply.text or raw != reply.raw
     calls = []
     share = min(plain.MAX_TEXT, MAX_CALLS // max(1, len(reply.calls)))
     for index, call in enumerate(reply.calls):
-        arguments, bent, _ = sanitize.clean(_raw(call.arguments), share)
-        name, renamed, _ = sanitize.clean(call.tool, sanitize.MAX_NAME)
-        provider_id, other, _ = sanitize.clean(call.provider_id, sanitize.MAX_NAME)
-        lossy = lossy or bent or renamed or other
+        given: object = call.arguments  # of an adapter that parsed them, an object
+        came = given if isinstance(given, str) else json.dumps(given)
+        arguments = sanitize.clean(came, share)
+        name = sanitize.clean(call.tool, sanitize.MAX_NAME)
+        provider_id = sanitize.clean(call.provider_id, sanitize.MAX_NAME)
+        lossy = lossy or (arguments, name, provider_id) != (came, call.tool, call.provider_id)
         calls.append(ToolCall(tool=name, arguments=arguments, provider_id=provider_id, id=f"{turn}.{index}"))
     dollars = reply.dollars if reply.dollars is not None and 0 <= reply.dollars < math.inf else None
     if min(reply.usage.input_tokens, reply.usage.output_tokens) < 0:
@@ -65,8 +62,8 @@ def _made(reply: Reply, turn: int) -> Reply:
         reply,
         text=text,
         raw=raw,
-        model=sanitize.clean(reply.model, sanitize.MAX_NAME).text,
+        model=sanitize.clean(reply.model, sanitize.MAX_NAME),
         calls=tuple(calls),
         dollars=float(dollars) if dollars is not None else None,
-        lossy=lossy or raw != reply.raw,
+        lossy=lossy,
     )

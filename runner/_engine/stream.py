@@ -7,6 +7,7 @@ another process carries is looked at every `LOOK` seconds, after what was read o
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Self
 
@@ -55,7 +56,7 @@ class Stream(AsyncIterator[Streamed]):
     async def aclose(self) -> None:
         """End it."""
         self._over, self._ready = True, iter(())
-        self._feed.listeners.discard(self)
+        self._feed.listeners.discard(weakref.ref(self))
 
     async def _more(self) -> None:
         if self._behind:

@@ -74,11 +74,8 @@ def needed(tool: Tool, arguments: Arguments) -> bool:
         return True
 
 
-def timed(agent: AnyAgent, chosen: list[Event], now: datetime) -> list[Event]:
+def timed(chosen: list[Event], expires: datetime) -> list[Event]:
     """What was chosen, with the time until which an approval may be given."""
-    if agent.answer_within is None:
-        return chosen
-    expires = now + agent.answer_within
     return [replace(e, expires=expires) if isinstance(e, QuestionAsked) and e.kind == "approve" else e for e in chosen]
 
 

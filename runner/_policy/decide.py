@@ -29,7 +29,7 @@ from runner._policy.demands import NOTHING, Demands
 from runner._policy.pending import Pending
 
 ASKS_IN_A_ROW = 6
-ACTS = (ModelAsked, *waves.ACTS, ChildStarted)
+ACTS = frozenset((ModelAsked, *waves.ACTS, ChildStarted))
 """The events that somebody outside must answer before anything else is decided."""
 
 
@@ -41,9 +41,11 @@ def decide(agent: AnyAgent, state: State, now: datetime, demanded: Demands = NOT
     """
     intents: list[Event] = []
     while True:
-        chosen = approvals.timed(agent, _next(agent, state, now, demanded), now)
+        chosen = _next(agent, state, now, demanded)
+        if agent.answer_within is not None:
+            chosen = approvals.timed(chosen, now + agent.answer_within)
         intents += chosen
-        if not chosen or any(isinstance(event, ACTS) for event in chosen):
+        if not chosen or not ACTS.isdisjoint(map(type, chosen)):
             return intents
         state = replay.fold(state, now, chosen)
 
@@ -51,9 +53,9 @@ def decide(agent: AnyAgent, state: State, now: datetime, demanded: Demands = NOT
 def _next(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> list[Event]:
     if state.stopped is not None or state.phase in ("done", "new") or state.ask is not None:
         return []
-    late = limits.late(state, now)
-    if late is not None and not replies.ends(agent, state):
-        return [] if state.busy else [late]
+    until = state.limits.until
+    if until is not None and until <= now and not replies.ends(agent, state):
+        return [] if state.busy else [limits.late(until)]
     if state.phase == "paused":
         return approvals.paused(agent, state, now)
     if state.phase == "model":
@@ -96,7 +98,7 @@ def _calls(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> l
     others = [call for call in calls if not replies.is_output(call)]
     if not others:
         return [replies.output(calls[0])]
-    if len(calls) == len(state.calls) and not any(c.call.tried for c in calls):
+    if len(calls) == len(state.calls) and not [c for c in calls if c.call.tried]:
         questions = gates.questions(agent, others)
         if questions:
             return questions

@@ -51,7 +51,8 @@ def _unusable(call: Pending) -> Closed:
 
 
 def _done_before(call: Pending) -> Closed:
-    happened = call.state.happened.get(call.intent) if call.intent is not None else None
+    intent = call.intent
+    happened = call.state.happened.get(intent) if intent is not None else None
     if happened is None:
         return None
     whose = f"{happened.call} of {happened.run}" if happened.run else happened.call
@@ -80,19 +81,26 @@ GATES = (
     Gate("a fork's parent did not do the same", fork_guard.question),
     Gate("a person approved it, or nobody has to", approvals.closed),
 )
+TRIED = tuple(gate for gate in GATES if gate.tried)
 
 
 def closed(call: Pending) -> Closed:
     """What the first closed gate says about a call; None when it may run."""
-    if not call.gate:
-        asked = (gate for gate in GATES if gate.tried) if call.call.tried else GATES
-        call.gate = (next((said for gate in asked if (said := gate.closed(call)) is not None), None),)
+    if call.gate is None:
+        said = None
+        for gate in TRIED if call.call.tried else GATES:
+            said = gate.closed(call)
+            if said is not None:
+                break
+        call.gate = (said,)
     return call.gate[0]
 
 
 def questions(agent: AnyAgent, calls: Iterable[Pending]) -> list[Event]:
     """The questions about some calls, repeats of a parent's effects first, and the policy's and the rules' answers."""
     said = [(call, q) for call in calls if isinstance(q := closed(call), QuestionAsked)]
+    if not said:
+        return []
     said.sort(key=lambda one: one[1].kind == "approve")
     yes = [(call, q) for call, q in said if q.kind == "approve"]
     return [*(q for _, q in said), *filter(None, (answered(agent, call, q) for call, q in yes))]

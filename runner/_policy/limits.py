@@ -6,7 +6,6 @@ The model is asked only while the spend is below the limit, so a run exceeds it 
 from datetime import datetime
 from typing import Protocol
 
-from replay import State
 from replay.events import RunStopped
 from replay.messages import CostBound
 from replay.state import Spent
@@ -38,11 +37,8 @@ def exceeded(used: Used, limits: Limits) -> RunStopped | None:
     return None
 
 
-def late(state: State, now: datetime) -> RunStopped | None:
-    """The stop of a run whose deadline has come, or None."""
-    until = state.limits.until
-    if until is None or now < until:
-        return None
+def late(until: datetime) -> RunStopped:
+    """The stop of a run whose deadline has come."""
     return RunStopped(reason="Deadline", detail=f"it was to be done by {until:%Y-%m-%d %H:%M:%S} UTC")
 
 

@@ -29,7 +29,7 @@ class Pending:
         self.agent, self.state, self.call = agent, state, call
         self.id = call.call.id
         self.tool: Tool | None = agent.tool(call.call.tool)
-        self.gate: tuple[ResultRecorded | QuestionAsked | None, ...] = ()
+        self.gate: tuple[ResultRecorded | QuestionAsked | None] | None = None
 
     @functools.cached_property
     def arguments(self) -> Arguments:

@@ -26,16 +26,27 @@ from runner.errors import BadAgent
 
 
 def build(agent: AnyAgent, state: State, at: datetime | None = None) -> Request:
-    """The request that is due in this state: a summary when the context policy wants one, else a turn.
+    """The request that was asked for in this state, or is due in it: a summary if the context policy wants one.
 
     `at` is the log's time of the ask, by which it is priced.
     """
-    return _build(agent, state, at, _context.wanted(agent.context, state), state.rebuilt_upto)
+    is_turn = state.ask is not None and state.ask.purpose == "turn"  # what waited when it was asked for is in it by now
+    summary = None if is_turn else _context.wanted(agent.context, state)
+    return _build(agent, state, at, summary, state.rebuilt_upto, _context.trim(agent.context, state))
 
 
 def _build(
-    agent: AnyAgent, state: State, at: datetime | None, summary: _context.Summarise | None, rebuilt_upto: int
+    agent: AnyAgent,
+    state: State,
+    at: datetime | None,
+    summary: _context.Summarise | None,
+    rebuilt_upto: int,
+    less: _context.Trim,
 ) -> Request:
+    if summary is not None:
+        messages = _context.summarised(state, summary.upto)
+    else:
+        messages = _context.sent(state, rebuilt(state.messages[:], rebuilt_upto), less)
     return Request(
         run=state.run,
         purpose="turn" if summary is None else "summary",
@@ -43,17 +54,11 @@ def _build(
         n=state.failures.count + 1,
         instructions=agent.instructions_for(state.inputs) if summary is None else summary.instructions,
         tools=agent.specs if summary is None else (),
-        messages=_sent(agent, state, rebuilt_upto) if summary is None else _context.summarised(state, summary.upto),
+        messages=messages,
         parameters=agent.parameters,
         at=at,
         output=agent.answers.native if summary is None and agent.answers is not None else None,
     )
-
-
-def _sent(agent: AnyAgent, state: State, rebuilt_upto: int) -> tuple[Message, ...]:
-    """The messages of a turn; those before `rebuilt_upto` of the whole conversation are rebuilt."""
-    messages = rebuilt(state.messages[:], rebuilt_upto) if rebuilt_upto else None
-    return _context.sent(state, messages, _context.trim(agent.context, state))
 
 
 def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -> ModelAsked:
@@ -62,17 +67,20 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
     Raises `BadAgent` when the model's bound can't be logged, or is not in dollars where dollars are limited.
     """
     summary = _context.wanted(agent.context, state)
-    taken = tuple([one.id for one in state.queue]) if summary is None else ()
-    state = replay.with_queue(state, taken)
+    taken: tuple[str, ...] = ()
+    if summary is None and state.queue:
+        taken = tuple([one.id for one in state.queue])
+        state = replay.with_queue(state, taken)
     upto = summary.upto if summary is not None else 0
     rebuilt_upto = max(rebuilt_upto, state.rebuilt_upto)
-    request = _build(agent, state, now, summary, rebuilt_upto)
+    less = _context.trim(agent.context, state)
+    request = _build(agent, state, now, summary, rebuilt_upto, less)
     ask = ModelAsked(
         purpose="turn" if summary is None else "summary",
         n=request.n,
         upto=upto,
         bound=agent.model.bound(request),
-        digests=_digests(agent, state, request, upto, rebuilt_upto),
+        digests=_digests(agent, state, request, upto, rebuilt_upto, less),
         rebuilt_upto=rebuilt_upto,
         messages=taken,
     )
@@ -84,14 +92,15 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
     return ask
 
 
-def _digests(agent: AnyAgent, state: State, request: Request, upto: int, rebuilt_upto: int) -> Digests:
+def _digests(
+    agent: AnyAgent, state: State, request: Request, upto: int, rebuilt_upto: int, less: _context.Trim
+) -> Digests:
     """What `request` is made of.
 
     Naming all messages at every ask must cost one message, not the history: their chain, how many are sent, and the one
     that stands for what a summary replaced. Only what is sent rebuilt is named in full.
     """
     short = request.messages[0] if state.summary is not None else None
-    less = _context.trim(agent.context, state)
     return Digests(
         instructions=agent.definitions.instructions
         if request.instructions == agent.instructions
@@ -115,16 +124,16 @@ def _digests(agent: AnyAgent, state: State, request: Request, upto: int, rebuilt
     )
 
 
-def rebuilt(messages: Sequence[Message], upto: int) -> tuple[Message, ...]:
+def rebuilt(messages: tuple[Message, ...], upto: int) -> tuple[Message, ...]:
     """The messages, with every reply before index `upto` made anew from its text and its calls."""
-    return tuple(_rebuilt(messages, upto))
+    return (*_rebuilt(messages[:upto]), *messages[upto:]) if upto else messages
 
 
-def _rebuilt(messages: Sequence[Message], upto: int) -> Iterator[Message]:
-    for index, message in enumerate(messages):
-        if index < upto and isinstance(message, ToolResults):  # not every server takes images
+def _rebuilt(messages: Sequence[Message]) -> Iterator[Message]:
+    for message in messages:
+        if isinstance(message, ToolResults):  # not every server takes images
             yield ToolResults(tuple(replace(result, images=UNSET) for result in message.results))
-        elif index >= upto or not isinstance(message, AssistantMessage):
+        elif not isinstance(message, AssistantMessage):
             yield message
         else:
             reply = message.reply

@@ -67,12 +67,12 @@ def _wave(calls: Sequence[Pending], now: datetime) -> list[Event]:
         if wave and (not _is_parallel(call) or does & _does(call)):
             break
         events = _next(call, now)
-        if not any(isinstance(event, AttemptMarked) for event in events):
+        if not isinstance(events[0], AttemptMarked):
             return wave or events
         wave += events
-        does |= _does(call)
-        if not _is_parallel(call):
+        if len(calls) == 1 or not _is_parallel(call):
             break
+        does |= _does(call)
     return wave
 
 

@@ -71,7 +71,7 @@ def fork(
             keep=forked.keep,
             at=now,
             events=[replay.encode(forked.event)],
-            ready=_over(log, forked, now, sanitize.clean(who, sanitize.MAX_NAME).text),
+            ready=_over(log, forked, now, sanitize.clean(who, sanitize.MAX_NAME)),
         )
         made.status = status.of(forked.state, now)
         load.close(store, made, clock)

@@ -111,7 +111,7 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     arguments = None
     if verdict == "edit":
         _check_form(state.run, question, text)
-        arguments, text = sanitize.clean(text).text, ""
+        arguments, text = sanitize.clean(text), ""
     if verdict == "respond" and not text:
         raise errors.UnusableAnswer(state.run, question, "it has no text")
     return QuestionAnswered(
@@ -119,7 +119,7 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
         answer=verdict,
         who=sanitize.name(who, f"an answer to {question} of {state.run}"),
         digest=asked.digest,
-        text=sanitize.clean(text).text,
+        text=sanitize.clean(text),
         arguments=arguments,
         new_digest="" if arguments is None else replay.digest(arguments.encode()),
     )

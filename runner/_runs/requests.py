@@ -94,7 +94,7 @@ def message(state: State, name: str, who: str, text: str) -> MessageReceived:
     """The event of a message. Raises `NoName`, and `ValueError` for one without text."""
     if state.framework:
         raise ValueError(f"its program has a loop of its own ({state.framework}), which takes no messages")
-    said = sanitize.clean(text).text
+    said = sanitize.clean(text)
     if not said.strip():
         raise ValueError("it has no text")
     return MessageReceived(id=name, who=sanitize.name(who, f"a message to {state.run}"), text=said)
@@ -205,8 +205,8 @@ def _fitted(state: State, name: str, data: bytes | str, now: datetime) -> Event 
         if isinstance(data, bytes):
             refusal = replace(refusal, post=replay.digest(data)[: 2 * MARK])
             request = decode(data)
-            who = sanitize.clean(request.who, sanitize.MAX_NAME).text
-            refusal = replace(refusal, who=who, post=sanitize.clean(request.post, 4 * MARK).text)
+            who = sanitize.clean(request.who, sanitize.MAX_NAME)
+            refusal = replace(refusal, who=who, post=sanitize.clean(request.post, 4 * MARK))
             event = _EVENTS[request.kind](state, replace(request, post=refusal.post), name)
             replay.encode(event)
             replay.step(state, event, now)

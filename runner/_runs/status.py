@@ -116,7 +116,7 @@ def labelled(labels: Mapping[str, str] | None) -> dict[str, str]:
     for name, value in sorted((labels or {}).items()):
         if not re.fullmatch(_LABEL, name):
             raise BadAgent(f"{name!r} is no label: write 1 to 63 of a-z 0-9 . _ / -, a letter or digit first")
-        found[name] = sanitize.clean(value).text
+        found[name] = sanitize.clean(value)
         if len(found[name]) > _VALUE or len(found) > _MOST_LABELS:
             raise BadAgent(f"a run has {_MOST_LABELS} labels of {_VALUE} characters at most")
     return found

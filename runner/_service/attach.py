@@ -175,7 +175,7 @@ async def existing(
         await asyncio.sleep(0.005)
     else:
         raise NotStarted(run)
-    wanted = {"agent": (agent.name, state.agent), "task": (sanitize.clean(task).text, state.task)}
+    wanted = {"agent": (agent.name, state.agent), "task": (sanitize.clean(task), state.task)}
     wanted["after"] = (after or "", state.after or "")
     wanted["inputs"] = (agent.dump_inputs(inputs) or "", state.inputs or "")
     differs = tuple(name for name, (ours, theirs) in wanted.items() if ours != theirs)

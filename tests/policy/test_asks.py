@@ -11,6 +11,7 @@ import runner
 from replay import Event
 from replay.events import (
     LimitsChanged,
+    MessageReceived,
     ModelAsked,
     ModelFailed,
     PhaseChanged,
@@ -211,6 +212,19 @@ def test_a_summary_is_asked_for_like_any_ask_costs_no_turn_and_is_never_paid_for
     assert isinstance(said, UserMessage)
     assert said.text.startswith("do it")
     assert said.text.endswith("so far")
+
+
+def test_what_is_sent_is_what_was_asked_for_also_when_messages_came_with_it() -> None:
+    """With the waiting messages the conversation may be long enough for a summary: that is for the next ask."""
+    agent = tools.agent().replace(context=summary_after_three)
+    story = Story(agent)
+    story.go()
+    story.go(MessageReceived(id="m", who="olga", text="and be quick"))
+    (*_, asked) = story.reply(("nope", "{}"))
+    assert isinstance(asked, ModelAsked)
+    assert (asked.purpose, asked.messages) == ("turn", ("m",))
+    sent = request.build(agent, story.state)
+    assert (sent.purpose, sent.messages[-1]) == ("turn", UserMessage("and be quick"))
 
 
 def test_a_summary_never_tears_results_from_their_calls() -> None:
