@@ -1,8 +1,8 @@
 """Time: read here and nowhere else, and passed on as a value.
 
-Log time is the wall clock, or the time of the last line plus the monotonic seconds since this process read or wrote it,
-whichever is later. So it never goes back, a wait ends even if the wall clock was set back, and time counts during which
-the machine was suspended.
+Log time is the wall clock, or the time of the last line plus the monotonic seconds since this process read it or chose
+it, whichever is later. So it never goes back, a wait ends even if the wall clock was set back, and time counts during
+which the machine was suspended.
 """
 
 import asyncio
@@ -16,15 +16,13 @@ CLOCK_BACK = timedelta(seconds=60)
 class Clock:
     """The clocks of the machine, or the time of day of another (`eventlog.Store.now`). A test passes its own."""
 
-    _now: Callable[[], datetime] | None = None  # of the class: a subclass may have an __init__ of its own
-
     def __init__(self, now: Callable[[], datetime] | None = None) -> None:
         if now is not None:
-            self._now = now
+            self.wall = now  # type: ignore[method-assign] # of this clock alone
 
     def wall(self) -> datetime:
         """The time of day (UTC)."""
-        return datetime.now(UTC) if self._now is None else self._now()
+        return datetime.now(UTC)
 
     def monotonic(self) -> float:
         """Seconds that never go backwards."""
@@ -42,19 +40,18 @@ class LogClock:
         self.clock = clock
         self.back = last is not None and clock.wall() < last - CLOCK_BACK
         self._last = last
-        self._since = clock.monotonic()
+        self._since = self._looked = clock.monotonic()
 
     def now(self) -> datetime:
         """The time of the next line (UTC)."""
-        wall = self.clock.wall()
+        wall, self._looked = self.clock.wall(), self.clock.monotonic()
         if self._last is None:
             return wall
-        return max(wall, self._last + timedelta(seconds=self.clock.monotonic() - self._since))
+        return max(wall, self._last + timedelta(seconds=self._looked - self._since))
 
     def wrote(self, at: datetime) -> None:
-        """Notes that a line was written at `at`."""
-        self._last = at
-        self._since = self.clock.monotonic()
+        """Notes that a line was written at `at`, the time that was looked at last."""
+        self._last, self._since = at, self._looked
 
     def left(self, moment: datetime) -> float:
         """Seconds until a moment of log time; negative once it has passed."""

@@ -33,9 +33,9 @@ from runner._durable.cursor import Cursor, Turn, failure
 from runner._durable.demand import Demand
 from runner._durable.signal import ControlSignal
 from runner._engine import save_pool, session
+from runner._engine.flight import Outcomes
 from runner._engine.loop import Watch
 from runner._engine.opening import Opened
-from runner._engine.perform import Outcomes
 from runner._policy.decide import decide
 from runner._policy.demands import Demands
 from runner._runs.questions import OnQuestion

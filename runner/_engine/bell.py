@@ -25,14 +25,7 @@ class Bell:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def heard(self, most: float | None = None) -> None:
-        """Wait until somebody wakes it, `most` seconds at most. It may be for nothing: look again what has come."""
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        timer = loop.call_later(most, self.wake) if most is not None else None
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
-            if timer is not None:
-                timer.cancel()
+    def heard(self) -> asyncio.Future[None]:
+        """What to wait for: it is done once somebody wakes it. It may be for nothing: look again what has come."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter

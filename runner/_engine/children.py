@@ -18,9 +18,9 @@ from replay.values import ParentCall
 from runner._agent import sanitize
 from runner._agent.agent import AnyAgent
 from runner._engine import opening, save_pool
+from runner._engine.flight import Outcomes
 from runner._engine.loop import Life
 from runner._engine.opening import ChildOf, Opened
-from runner._engine.perform import Outcomes
 from runner._policy.children import agent_of
 from runner._runs import children, load
 from runner._runs.questions import Finished

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -190,13 +190,10 @@ class Teller:
         return Request(**vars(request) | {"heard": heard})
 
     def progress(
-        self, agent: AnyAgent, turn: int, call: CallState, plain: Mapping[str, object]
-    ) -> Callable[[object, object], None]:
-        """What a call tells its progress with: one piece each time, cut, its secrets masked."""
-
-        def report(fraction: object, text: object) -> None:
-            if not self._feed.listeners:
-                return
+        self, agent: AnyAgent, turn: int, call: CallState, plain: Mapping[str, object], fraction: object, text: object
+    ) -> None:
+        """Tell how far a call is: one piece each time, cut, its secrets masked."""
+        if self._feed.listeners:
             tool = agent.tool(call.call.tool)
             secrets = sanitize.secrets_of(tool.secret if tool is not None else (), plain)
             told = Streamed(
@@ -210,8 +207,6 @@ class Teller:
                 fraction=fraction if isinstance(fraction, int | float) and 0 <= fraction <= 1 else None,
             )
             self._feed.tell(self._uid, told)
-
-        return report
 
     def _pieces(self, kind: Any, text: object, **named: Any) -> None:
         """Tell a text in pieces; what is none is not told."""

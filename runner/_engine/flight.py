@@ -1,17 +1,25 @@
-"""What a life has begun and waits for, and how it is asked to end."""
+"""What a life has begun and waits for, how long it may take, and how it is asked to end."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, ParamSpec, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec
 
+from replay import Event
 from runner._engine.bell import Bell
 from runner._engine.inflight import InFlight
 
-T = TypeVar("T")
 P = ParamSpec("P")
+
+
+@dataclass
+class Outcomes:
+    """What came back. `error` is raised once the events are saved."""
+
+    events: list[Event] = field(default_factory=list)
+    error: BaseException | None = None
 
 
 class Drain:
@@ -49,7 +57,7 @@ LINGER = 1.0
 """Seconds that a cancelled task may take to come to its end before it counts as in flight."""
 
 
-class Flight(Generic[T]):
+class Flight:
     """What a life has begun and not heard of yet.
 
     Once the drain is requested, tasks get `grace` seconds and are then cancelled; when a wait here is itself cancelled,
@@ -58,67 +66,93 @@ class Flight(Generic[T]):
 
     def __init__(self, drain: Drain, inflight: InFlight, bell: Bell) -> None:
         self._drain, self._inflight, self._bell = drain, inflight, bell
-        self._tasks: list[asyncio.Task[T]] = []
-        self._deadline = math.inf
-        self.cancelled = False
+        self._tasks: list[asyncio.Task[Outcomes]] = []
+        self._ended = 0
+        """How many of them have."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._cancelled = self._given_up = False
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def begin(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> None:
+    def begin(self, do: Callable[P, Coroutine[Any, Any, Outcomes]], *given: P.args, **named: P.kwargs) -> None:
         """Do this in a task of its own, and wait for it, too. It is in flight from its first step on."""
         self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given, **named)))
 
-    async def _doing(self, do: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:
+    async def _doing(
+        self, do: Callable[P, Coroutine[Any, Any, Outcomes]], *given: P.args, **named: P.kwargs
+    ) -> Outcomes:
         self._inflight.begin()
         try:
             return await do(*given, **named)
         finally:  # not in a callback of the task: that would come a turn of the loop later
             self._inflight.end()
+            self._ended += 1
             self._bell.wake()
 
-    async def landed(self) -> list[asyncio.Task[T]]:
-        """The tasks that have ended, once one has, the bell is rung, or the rest was cut off and is given up.
+    async def landed(self) -> Outcomes:
+        """What has come back, once something has, the bell is rung, or the rest was cut off and is given up.
 
-        One that has ended waits a moment for the others: what is ready together shares a line.
+        What has ended waits a moment for the others: what is ready together shares a line.
         """
-        together = math.inf
-        give_up = False
-        while not (self._bell.rung or give_up):
-            ended = sum([task.done() for task in self._tasks])
-            if ended == len(self._tasks):
-                break
-            now = asyncio.get_running_loop().time()
-            if self._drain.asked and self._deadline == math.inf:
-                self._deadline = now + self._drain.grace
-            if now >= self._deadline and self._drain.cut:
-                give_up = True
-            elif now >= self._deadline:
-                self._cut_off(now)
-            elif now >= together:
-                break
-            else:
-                together = min(together, now + TOGETHER) if ended else together
-                give_up = not await self._heard(min(self._deadline, together) - now)
+        together: asyncio.TimerHandle | None = None
+        while self._ended < len(self._tasks) and not (self._bell.rung or self._given_up):
+            loop = asyncio.get_running_loop()
+            if self._ended and together is None:
+                together = loop.call_later(TOGETHER, self._bell.ring)
+            if self._drain.asked and self._timer is None:
+                self._timer = loop.call_later(self._drain.grace, self._cut_off)
+            try:
+                await self._bell.heard()
+            except asyncio.CancelledError:
+                if self._cancelled:
+                    self._given_up = True
+                else:
+                    self._cancelled = True
+                    self._cut_off()
+        if together is not None:
+            together.cancel()
         self._bell.rung = False
-        landed = [task for task in self._tasks if task.done()]
-        self._tasks = [] if give_up else [task for task in self._tasks if not task.done()]
-        return landed
+        return self._came()
 
-    async def _heard(self, most: float) -> bool:
-        """Wait for news; False when this is cancelled for the second time."""
-        try:
-            await self._bell.heard(most if most < math.inf else None)
-        except asyncio.CancelledError:
-            if self.cancelled:
-                return False
-            self.cancelled = True
-            self._cut_off(asyncio.get_running_loop().time())
-        return True
+    def _came(self) -> Outcomes:
+        """The outcomes of the tasks that have ended. One that was cut off, or that does not end, brings nothing."""
+        outcomes = Outcomes(error=asyncio.CancelledError() if self._cancelled else None)
+        flying: list[asyncio.Task[Outcomes]] = []
+        for task in self._tasks:
+            error: BaseException | None
+            if not task.done():
+                flying.append(task)
+                continue
+            try:
+                came = task.result()
+            except asyncio.CancelledError as cancelled:  # cut off; when not by us, the run is cut off too
+                error = None if self._drain.cut else cancelled
+            except BaseException as raised:  # noqa: BLE001 (it is raised once the others' outcomes are saved)
+                error = raised
+            else:
+                outcomes.events += came.events
+                error = came.error
+            outcomes.error = outcomes.error or error
+        self._tasks, self._ended, self._given_up = [] if self._given_up else flying, 0, False
+        if self._timer is not None and not self._tasks:
+            self._timer.cancel()
+            self._timer = None
+        return outcomes
 
-    def _cut_off(self, now: float) -> None:
+    def _cut_off(self) -> None:
         self._drain.cut = True
         for task in self._tasks:
-            task.add_done_callback(self._bell.wake)  # one that has not begun says nothing itself
+            task.add_done_callback(self._recount)  # one that has not begun says nothing itself
             task.cancel()
-        self._deadline = now + LINGER
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(LINGER, self._give_up)
+
+    def _recount(self, _: object) -> None:
+        self._ended = sum(task.done() for task in self._tasks)
+        self._bell.wake()
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._bell.wake()

@@ -103,7 +103,12 @@ class Running(Generic[T]):
     async def ended(self, most: float | None = None) -> bool:
         """Wait for it, `most` seconds at most: whether it has ended."""
         if not self.is_over:
-            await self._bell.heard(most)
+            timer = self._loop.call_later(most, self._bell.wake) if most is not None else None
+            try:
+                await self._bell.heard()
+            finally:
+                if timer is not None:
+                    timer.cancel()
         return self.is_over
 
     def result(self) -> T:

@@ -36,10 +36,10 @@ from runner._clock import LogClock
 from runner._engine import resumed_place, save_pool
 from runner._engine.bell import Bell
 from runner._engine.feed import Teller
-from runner._engine.flight import Drain, Flight
+from runner._engine.flight import Drain, Flight, Outcomes
 from runner._engine.inflight import InFlight
 from runner._engine.mailbox import Mailbox
-from runner._engine.perform import Executor, Outcomes
+from runner._engine.perform import Executor
 from runner._policy import replies, waves
 from runner._policy.decide import decide
 from runner._runs import load, status
@@ -85,7 +85,8 @@ class Life:
         self._moved, self._accept = moved, accept
         self.store = store
         self.rest = math.inf
-        self._over, self._not_before = False, 0
+        self._over = False
+        self._due_at = max(load.LEAST, log.snapshot.size if log.snapshot is not None else 0)
         self.closed = threading.Event()
         self.on_closed: Callable[[], None] | None = None
         self._files: list[tuple[datetime, FileIntended | StepRecorded]] = []
@@ -94,7 +95,7 @@ class Life:
         self.after: State | None = None
         self.bell = Bell()
         drain.tell(self.bell.wake)
-        self._flight: Flight[Outcomes] = Flight(drain, self.inflight, self.bell)
+        self._flight = Flight(drain, self.inflight, self.bell)
         self._teller = Teller(log.run, uid)
         self.executor = Executor(agent, log, self._workspace, self.inflight, self._flight, drain, self._teller)
 
@@ -122,41 +123,37 @@ class Life:
         The only place that folds and saves: what has come back, what lies in the inbox, and what comes next. The rest
         stays in flight meanwhile.
         """
+        came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
         with self.mailbox.noticed(self.bell.ring):
-            return await self._turns(state, outcomes if outcomes is not None else Outcomes())
-
-    async def _turns(self, state: State, outcomes: Outcomes) -> State:
-        came, error = outcomes.events, outcomes.error
-        while True:
-            now = self.clock.now()
-            state = replay.fold(self._fold_files(state), now, came)
-            mail = self.mailbox.take(state, now)
-            if mail:
-                came, state = [*came, *mail], replay.fold(state, now, mail)
-            if self.mailbox.held:
-                self.drain.ask()  # what is in flight may end; nothing else begins
-            if came and error is None and not self._flight and self._is_compacting(state):
-                # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
-                state = await self._compact(await self.save(state, now, came))
-                came = []
-            intents, error = self._intents(state, now, error)
-            if came or intents:
-                state = replay.fold(self._fold_files(state), now, intents)
-                state = await self.save(state, now, [*came, *intents])
-            self.mailbox.saved()
-            if error is not None and not self._flight:
-                raise error
-            due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
-            self.executor.begin(state, intents)  # from here to the wait for it nothing may fail
-            if not (came or intents or self._flight):
-                return state
-            alarm = self.clock.alarm(due, self.bell.ring) if due is not None else None
-            try:
-                landed = self.executor.outcomes(await self._flight.landed())
-            finally:
-                if alarm is not None:
-                    alarm.cancel()
-            came, error = landed.events, error or landed.error
+            while True:
+                now = self.clock.now()
+                state = replay.fold(self._fold_files(state) if self._files else state, now, came)
+                mail = self.mailbox.take(state, now)
+                if mail:
+                    came, state = [*came, *mail], replay.fold(state, now, mail)
+                if self.mailbox.held:
+                    self.drain.ask()  # what is in flight may end; nothing else begins
+                if self.log.bytes_since_snapshot >= self._due_at and came and not (error or self._flight or state.busy):
+                    # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
+                    state = await self._compact(await self.save(state, now, came))
+                    came = []
+                intents, error = self._intents(state, now, error)
+                if came or intents:
+                    state = await self.save(replay.fold(state, now, intents), now, [*came, *intents])
+                self.mailbox.saved()
+                if error is not None and not self._flight:
+                    raise error
+                due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
+                self.executor.begin(state, intents)  # from here to the wait for it nothing may fail
+                if not (came or intents or self._flight):
+                    return state
+                alarm = self.clock.alarm(due, self.bell.ring) if due is not None else None
+                try:
+                    landed = await self._flight.landed()
+                finally:
+                    if alarm is not None:
+                        alarm.cancel()
+                came, error = landed.events, error or landed.error
 
     def _intents(
         self, state: State, now: datetime, error: BaseException | None
@@ -172,7 +169,8 @@ class Life:
                 why = "the run was cancelled" if error is not None else "a signal asked it to park"
                 self._no_more_files()
                 return [RunStopped(reason="Interrupted", detail=why)], error
-            return [self._rested(intent, now) for intent in self.decide(self.agent, state, now)], error
+            intents = self.decide(self.agent, state, now)
+            return intents if self.rest == math.inf else [self._rested(intent, now) for intent in intents], error
         except Exception as problem:  # noqa: BLE001 (the outcomes are saved first, then it is raised)
             return [], problem
 
@@ -201,7 +199,7 @@ class Life:
     async def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
         """Append events and return `state`, which has them folded, with the line's place."""
         encoded = [replay.encode(event) for event in events]
-        kinds = {type(event) for event in events}
+        kinds = set(map(type, events))
         if RunStopped in kinds:
             self._no_more_files()  # what is cut off and still runs must not write after the stop
         room = ROOM if AttemptMarked in kinds else 0
@@ -224,18 +222,16 @@ class Life:
             except Exception:  # noqa: BLE001 (the user's code)
                 return
 
-    def _is_compacting(self, state: State) -> bool:
-        """Whether the log has grown enough for a snapshot, and nothing is in flight."""
-        return not state.busy and load.is_due(self.log) and self.log.bytes_since_snapshot >= self._not_before
-
     async def _compact(self, state: State) -> State:
         """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
         try:
             made = functools.partial(_compacted, self.log, state)
-            if await save_pool.saved(made) is None:
+            snapshot = await save_pool.saved(made)
+            if snapshot is None:
                 return state
+            self._due_at = max(load.LEAST, snapshot.size)
         except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.NotStorable) as error:
-            self._not_before = self.log.bytes_since_snapshot + load.LEAST
+            self._due_at = self.log.bytes_since_snapshot + load.LEAST
             _logging.logger(run=self.log.run).warning("the log was not compacted", error=str(error))
         return replace(state, seq=self.log.seq, life=self.log.life)
 
@@ -269,8 +265,6 @@ class Life:
             self._over = True
 
     def _fold_files(self, state: State) -> State:
-        if not self._files:
-            return state
         with self._filing:
             for at, intended in self._files:
                 state = replay.step(state, intended, at)

@@ -13,41 +13,30 @@ life with `LockLost`.
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, cast
-
-from msgspec.structs import replace
 
 import eventlog
 from replay import CallState, Event, State
 from replay import events as e
-from replay.events import AttemptEnded, AttemptMarked, LookupAnswered, LookupAsked, ModelAsked, ModelFailed
+from replay.events import AttemptMarked, LookupAnswered, LookupAsked, ModelAsked, ModelFailed
 from runner import _logging
 from runner._agent import sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.arguments import Arguments
-from runner._agent.call import CURRENT, Call, Found, Missing, Unsure, Verbatim, Withdrawn
-from runner._agent.plain import Secret
+from runner._agent.call import CURRENT, Call, Found, Missing, Unsure, Verbatim
 from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
-from runner._engine.failures import did_nothing, retry_after, type_of
+from runner._engine import failures
 from runner._engine.feed import Teller
-from runner._engine.flight import Drain, Flight
+from runner._engine.flight import Drain, Flight, Outcomes
 from runner._engine.inflight import InFlight
 from runner._engine.replies import storable
 from runner._policy import ladder, request
-from runner.errors import ModelError, NeedsPerson, OutcomeUnknown, ToolFailed
+from runner.errors import ModelError, ToolFailed
 
 Files = Callable[[str, bool], Workspace | None]
-
-
-@dataclass
-class Outcomes:
-    """What came back. `error` is raised once the events are saved."""
-
-    events: list[Event] = field(default_factory=list)
-    error: BaseException | None = None
 
 
 @dataclass
@@ -58,7 +47,7 @@ class Executor:
     log: eventlog.Log
     files: Files
     inflight: InFlight
-    flight: Flight[Outcomes]
+    flight: Flight
     drain: Drain
     teller: Teller
     resources: Any = None
@@ -75,21 +64,6 @@ class Executor:
                 self.flight.begin(self.child, state, intent)
             elif isinstance(intent, LookupAsked):
                 self.flight.begin(self._lookup, state, intent)
-
-    def outcomes(self, tasks: Sequence[asyncio.Task[Outcomes]]) -> Outcomes:
-        """What has come back with these tasks. One that was cut off, or whose tool does not end, brings nothing."""
-        outcomes = Outcomes(error=asyncio.CancelledError() if self.flight.cancelled else None)
-        for task in tasks:
-            if task.cancelled():  # cut off; when not by us, the run is cut off too
-                if not self.drain.cut:
-                    outcomes.error = outcomes.error or asyncio.CancelledError()
-                continue
-            error = task.exception()
-            if error is None:
-                outcomes.events += task.result().events
-                error = task.result().error
-            outcomes.error = outcomes.error or error
-        return outcomes
 
     def hold(self, seconds: float = 0.0) -> None:
         """Raise `LockLost` unless this process certainly holds the run for so long."""
@@ -108,13 +82,15 @@ class Executor:
                 transient=bool(error.transient),
                 billed=bool(error.billed),
                 retry_after=sanitize.seconds(error.retry_after),
-                error_type=type_of(error.__cause__ or error),
+                error_type=failures.type_of(error.__cause__ or error),
                 refused_conversation=bool(error.refused_conversation),
             )
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            failed = ModelFailed(error=sanitize.error(error), transient=True, billed=True, error_type=type_of(error))
+            failed = ModelFailed(
+                error=sanitize.error(error), transient=True, billed=True, error_type=failures.type_of(error)
+            )
         _logging.logger(run=state.run).info("model failed", error=failed.error, transient=failed.transient)
         return Outcomes([failed])
 
@@ -132,8 +108,8 @@ class Executor:
             files=self.files(call.call.id, writable),
             acts=writable,
             resources=self.resources,
-            report=self.teller.progress(self.agent, state.turns, call, plain),
-            operator_notes=ladder.operator_notes(call, state),
+            report=functools.partial(self.teller.progress, self.agent, state.turns, call, plain),
+            operator_notes=ladder.operator_notes(call, state) if call.settle_questions else (),
             hold=self.hold,
         )
 
@@ -152,72 +128,25 @@ class Executor:
         if tool.signature.call is not None:
             values[tool.signature.call] = context
         CURRENT.set(context)
-        try:
-            return await self._outcomes(tool, marked, values, context)
-        finally:
-            if context.files is not None:
-                context.files.seal()
-
-    async def _outcomes(self, tool: Tool, marked: AttemptMarked, values: dict[str, object], context: Call) -> Outcomes:
-        outcomes, secrets = Outcomes(), sanitize.secrets_of(tool.secret, context.arguments)
-        ended: Event
+        secrets = sanitize.secrets_of(tool.secret, context.arguments)
         body = functools.partial(tool.function, **values)
+        fatal: BaseException | None = None
+        ended: Event
         try:
-            value = await self._run(tool, body, abandon=not context.acts)
-        except ToolFailed as failed:
-            ended = self._ended(secrets, marked, failed, did="nothing", retry_after=failed.retry_after)
-            ended = replace(ended, raw=sanitize.raw(failed.raw, secrets))
-        except Withdrawn as withdrawn:
-            ended = AttemptEnded(call=marked.call, n=marked.n, did="nothing", error=str(withdrawn), withdrawn=True)
+            value = await self._run(tool, body, in_loop=tool.is_async, abandon=not context.acts)
         except BaseException as error:
             if self._cut(error):
                 raise
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                outcomes.error = error
-            ended = self._ended(
-                secrets,
-                marked,
-                error,
-                did="nothing" if did_nothing(context, body, error) else "unknown",
-                retry_after=retry_after(context, error),
-                asks=isinstance(error, NeedsPerson),
-            )
+            fatal = error if isinstance(error, KeyboardInterrupt | SystemExit) else None
+            ended = failures.ended(marked, context, body, error, secrets)
         else:
             value, raw = (value.value, sanitize.raw(value.raw, secrets)) if isinstance(value, Verbatim) else (value, "")
             stored = sanitize.result(value, secrets)
             ended = e.ResultRecorded(call=marked.call, how="ran", n=marked.n, raw=raw, **stored.fields())
-        if context.files is not None:
-            context.files.seal()
-            outcomes.events += context.files.written
-        outcomes.events.append(ended)
-        return outcomes
-
-    def _ended(
-        self,
-        secrets: Sequence[Secret],
-        marked: AttemptMarked,
-        error: BaseException,
-        *,
-        did: Any,
-        retry_after: object,
-        asks: bool = False,
-    ) -> AttemptEnded:
-        if isinstance(error, ToolFailed | OutcomeUnknown):  # the tool's own words, not an accident
-            text, trace = sanitize.error(error.why, secrets), ""
-        else:
-            text, trace = sanitize.error(error, secrets), sanitize.trace(error, secrets)
-        log = _logging.logger(call=marked.call, key=marked.key)
-        log.info("attempt ended", did=did, error=text, error_type=type_of(error), traceback=trace)
-        return AttemptEnded(
-            call=marked.call,
-            n=marked.n,
-            did=did,
-            error=text,
-            retry_after=sanitize.seconds(retry_after),
-            asks=asks,
-            error_type=type_of(error),
-            traceback=trace,
-        )
+        finally:
+            if context.files is not None:
+                context.files.seal()
+        return Outcomes([*context.files.written, ended] if context.files is not None else [ended], fatal)
 
     async def _lookup(self, state: State, asked: LookupAsked) -> Outcomes:
         call, tool, prepared = self._known(state, asked.call)
@@ -226,7 +155,8 @@ class Executor:
         find, secrets = tool.find, sanitize.secrets_of(tool.secret, context.arguments)
         assert find is not None  # decide asks only tools that have a lookup
         try:
-            looked = await self._run(tool, functools.partial(find, context), abandon=True)
+            in_loop = inspect.iscoroutinefunction(find)
+            looked = await self._run(tool, functools.partial(find, context), in_loop=in_loop, abandon=True)
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
@@ -249,13 +179,13 @@ class Executor:
         cancelled = self.drain.cut or (task is not None and task.cancelling() > 0)
         return isinstance(error, asyncio.CancelledError) and cancelled
 
-    async def _run(self, tool: Tool, body: functools.partial[object], *, abandon: bool) -> object:
+    async def _run(self, tool: Tool, body: functools.partial[object], *, in_loop: bool, abandon: bool) -> object:
         """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.
 
         `abandon`: a thread that timed out may be left, because it only reads; the lock does not wait for it. Any other
         is waited for, since its call is in flight until it ends, and what it returns then is its result.
         """
-        if inspect.iscoroutinefunction(body.func):
+        if in_loop:
             async with asyncio.timeout(tool.timeout):
                 self.hold()
                 return await cast("Awaitable[object]", body())

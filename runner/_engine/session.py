@@ -13,9 +13,9 @@ from replay import Event, State
 from runner import _logging
 from runner._agent.agent import AnyAgent
 from runner._engine import children, save_pool, signals
+from runner._engine.flight import Outcomes
 from runner._engine.loop import Life
 from runner._engine.opening import Opened
-from runner._engine.perform import Outcomes
 from runner._policy import resume_check
 from runner._runs import load, say
 from runner._runs.children import news

@@ -144,12 +144,6 @@ def happened(before: State) -> dict[str, Happened]:
     }
 
 
-def is_due(log: eventlog.Log) -> bool:
-    """Whether the lines since the last snapshot weigh enough for the next one."""
-    last = log.snapshot.size if log.snapshot is not None else 0
-    return log.bytes_since_snapshot >= max(last, LEAST)
-
-
 def compact(run: str, *, runs: eventlog.Runs) -> eventlog.Snapshot:
     """Keeps a snapshot of a run's state: the next resume need not begin at its first event. No event is removed.
 
