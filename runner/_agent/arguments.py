@@ -14,6 +14,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from runner._agent.typed import repaired
 MOST_PROBLEMS = 10
 KEPT, KEPT_SIZE = 256, 4096
 """How many calls' arguments are kept for one function, and how long they may be."""
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_text = json.JSONEncoder(ensure_ascii=False).encode
 
 Validate = Callable[[dict[str, Any]], str | None]
 """What is wrong with parsed arguments, as a sentence, or None."""
@@ -49,9 +50,10 @@ class Arguments(msgspec.Struct, frozen=True):
 
 def bind(parameters: Mapping[str, Parameter], written: dict[str, Any]) -> dict[str, Any]:
     """Parsed arguments as the values a function is called with. Raises `InvalidArguments` with every problem."""
-    problems = [
-        Problem((n,), f"there is no such argument{meant(n, parameters)}") for n in written if n not in parameters
-    ]
+    problems: list[Problem] = []
+    if not written.keys() <= parameters.keys():
+        unknown = [name for name in written if name not in parameters]
+        problems = [Problem((name,), f"there is no such argument{meant(name, parameters)}") for name in unknown]
     values: dict[str, Any] = {}
     for name, parameter in parameters.items():
         sent = written.get(name, NOTHING)
@@ -111,7 +113,7 @@ def _prepared(raw: str, signature: Signature | None, validate: Validate | None) 
         else:
             values, plain = _bound(signature, written)
             text = _text(plain)
-            if text == raw or text == _text(written):  # read again, the same is the same
+            if plain is written or text in (raw, _text(written)):  # read again, the same is the same
                 return Arguments(text, plain, values, None if validate is None else validate(plain))
             values, plain = _read_again(signature, plain)
     except InvalidArguments as invalid:
@@ -120,13 +122,11 @@ def _prepared(raw: str, signature: Signature | None, validate: Validate | None) 
     return Arguments(_text(plain), plain, values, problem)
 
 
-def _text(plain: dict[str, Any]) -> str:
-    return _ENCODER.encode(plain)
-
-
 def _bound(signature: Signature, written: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values that a function is called with, and the same as JSON."""
+    """The values that a function is called with, and the same as JSON: what was written, if it is that already."""
     values = bind(signature.parameters, written)
+    if signature.is_plain and [*values] == [*written] and all(map(is_, values.values(), written.values())):
+        return values, written
     dumped = dict(values)
     others = {name: value for name, value in values.items() if type(value) is not signature.parameters[name].plain}
     for name, value in others.items():

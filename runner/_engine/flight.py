@@ -71,9 +71,21 @@ class Flight:
         """How many of them have."""
         self._timer: asyncio.TimerHandle | None = None
         self._cancelled = self._given_up = False
+        self._limits: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+        self._alarm: asyncio.TimerHandle | None = None
+        """Of the earliest limit there was: most are never reached, so it is only set anew for an earlier one."""
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
+
+    def __enter__(self) -> None:
+        """Let limits be set."""
+
+    def __exit__(self, *_: object) -> None:
+        if self._alarm is not None and not self._limits:
+            self._alarm.cancel()
+            self._alarm = None
 
     def begin(self, do: Callable[P, Coroutine[Any, Any, Outcomes]], *given: P.args, **named: P.kwargs) -> None:
         """Do this in a task of its own, and wait for it, too. It is in flight from its first step on."""
@@ -89,6 +101,35 @@ class Flight:
             self._inflight.end()
             self._ended += 1
             self._bell.wake()
+
+    def limit(self, seconds: float) -> None:
+        """Cancel the task that this is called in after so many seconds, unless it has ended by then."""
+        task = asyncio.current_task()
+        assert task is not None  # only what `begin` was given calls this
+        loop = asyncio.get_running_loop()
+        due = self._limits[task] = loop.time() + seconds
+        if self._alarm is None or due < self._alarm.when():
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm = loop.call_at(due, self._expire)
+
+    def _expire(self) -> None:
+        assert self._alarm is not None  # it has just rung
+        now, self._alarm = self._alarm.when(), None
+        for task in [task for task, due in self._limits.items() if due <= now]:
+            del self._limits[task]
+            if task.cancel():
+                self._late.add(task)
+        if self._limits:
+            self._alarm = asyncio.get_running_loop().call_at(min(self._limits.values()), self._expire)
+
+    def is_late(self) -> bool:
+        """Whether the task that this is called in was cancelled by its limit, and by nobody else; once."""
+        task = asyncio.current_task()
+        if task not in self._late:
+            return False
+        self._late.discard(task)
+        return task.uncancel() == 0
 
     async def landed(self) -> Outcomes:
         """What has come back, once something has, the bell is rung, or the rest was cut off and is given up.
@@ -124,6 +165,8 @@ class Flight:
             if not task.done():
                 flying.append(task)
                 continue
+            self._limits.pop(task, None)
+            self._late.discard(task)
             try:
                 came = task.result()
             except asyncio.CancelledError as cancelled:  # cut off; when not by us, the run is cut off too

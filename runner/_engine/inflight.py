@@ -100,16 +100,10 @@ class Running(Generic[T]):
         with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
             self._loop.call_soon_threadsafe(self._bell.wake)
 
-    async def ended(self, most: float | None = None) -> bool:
-        """Wait for it, `most` seconds at most: whether it has ended."""
+    async def ended(self) -> None:
+        """Wait until it has ended."""
         if not self.is_over:
-            timer = self._loop.call_later(most, self._bell.wake) if most is not None else None
-            try:
-                await self._bell.heard()
-            finally:
-                if timer is not None:
-                    timer.cancel()
-        return self.is_over
+            await self._bell.heard()
 
     def result(self) -> T:
         """What it returned or raised; once it has ended."""

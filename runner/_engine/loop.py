@@ -124,7 +124,7 @@ class Life:
         stays in flight meanwhile.
         """
         came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
-        with self.mailbox.noticed(self.bell.ring):
+        with self.mailbox.noticed(self.bell.ring), self._flight:
             while True:
                 now = self.clock.now()
                 state = replay.fold(self._fold_files(state) if self._files else state, now, came)
@@ -143,7 +143,8 @@ class Life:
                 self.mailbox.saved()
                 if error is not None and not self._flight:
                     raise error
-                due = waves.due(self.agent, state, now) if error is None and not self.drain.asked else None
+                alone = error or self.drain.asked or len(state.calls) < 2  # noqa: PLR2004 (there are no others)
+                due = waves.due(self.agent, state, now) if not alone else None
                 self.executor.begin(state, intents)  # from here to the wait for it nothing may fail
                 if not (came or intents or self._flight):
                     return state
@@ -198,7 +199,7 @@ class Life:
 
     async def save(self, state: State, now: datetime, events: Sequence[Event]) -> State:
         """Append events and return `state`, which has them folded, with the line's place."""
-        encoded = [replay.encode(event) for event in events]
+        encoded = list(map(replay.encode, events))
         kinds = set(map(type, events))
         if RunStopped in kinds:
             self._no_more_files()  # what is cut off and still runs must not write after the stop

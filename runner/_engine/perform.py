@@ -13,9 +13,9 @@ life with `LockLost`.
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import eventlog
 from replay import CallState, Event, State
@@ -128,7 +128,7 @@ class Executor:
         if tool.signature.call is not None:
             values[tool.signature.call] = context
         CURRENT.set(context)
-        secrets = sanitize.secrets_of(tool.secret, context.arguments)
+        secrets = sanitize.secrets_of(tool.secret, context.arguments) if tool.secret else ()
         body = functools.partial(tool.function, **values)
         fatal: BaseException | None = None
         ended: Event
@@ -179,39 +179,45 @@ class Executor:
         cancelled = self.drain.cut or (task is not None and task.cancelling() > 0)
         return isinstance(error, asyncio.CancelledError) and cancelled
 
-    async def _run(self, tool: Tool, body: functools.partial[object], *, in_loop: bool, abandon: bool) -> object:
+    async def _run(self, tool: Tool, body: functools.partial[Any], *, in_loop: bool, abandon: bool) -> object:
         """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.
 
         `abandon`: a thread that timed out may be left, because it only reads; the lock does not wait for it. Any other
         is waited for, since its call is in flight until it ends, and what it returns then is its result.
         """
-        if in_loop:
-            async with asyncio.timeout(tool.timeout):
+        self.flight.limit(tool.timeout)
+        try:
+            if in_loop:
                 self.hold()
-                return await cast("Awaitable[object]", body())
+                return await body()
 
-        def held() -> object:
-            self.hold()
-            return body()
+            def held() -> object:
+                self.hold()
+                return body()
 
-        value = await self._in_thread(tool, held, abandon=abandon)
-        if inspect.isawaitable(value):
-            async with asyncio.timeout(tool.timeout):
-                return await value
-        return value
+            value = await self._in_thread(tool, held, abandon=abandon)
+            return await value if inspect.isawaitable(value) else value
+        except asyncio.CancelledError as error:
+            if self.flight.is_late():
+                raise TimeoutError from error
+            raise
 
     async def _in_thread(self, tool: Tool, body: Callable[[], object], *, abandon: bool) -> object:
         try:
             running = self.inflight.thread(body, acts=not abandon)
         except RuntimeError as error:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
-        try:
-            if not await running.ended(tool.timeout):
-                if abandon:
-                    raise TimeoutError(f"no answer within {tool.timeout:g} s")
-                _logging.logger(tool=tool.name).warning("timed out, and its thread still runs", timeout=tool.timeout)
+        while not running.is_over:
+            try:
                 await running.ended()
-        except asyncio.CancelledError:
-            if not running.is_over:
-                raise
+            except asyncio.CancelledError:
+                late = self.flight.is_late()
+                if not (late or running.is_over):
+                    raise
+                if abandon and not running.is_over:
+                    raise TimeoutError(f"no answer within {tool.timeout:g} s") from None
+                if late:
+                    _logging.logger(tool=tool.name).warning(
+                        "timed out, and its thread still runs", timeout=tool.timeout
+                    )
         return running.result()

@@ -43,7 +43,7 @@ def storable(reply: object, turn: int, purpose: str) -> Reply:
 
 
 def _made(reply: Reply, turn: int) -> Reply:
-    text, raw = sanitize.clean(reply.text), sanitize.raw(reply.raw)
+    text, raw = sanitize.clean(reply.text), sanitize.raw(reply.raw) if reply.raw else ""
     lossy = text != reply.text or raw != reply.raw
     calls = []
     share = min(plain.MAX_TEXT, MAX_CALLS // max(1, len(reply.calls)))

@@ -88,14 +88,14 @@ def _tried(failed: Failures) -> str:
 
 
 def _calls(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> list[Event]:
-    if state.unanswered:
+    if state.questions and state.unanswered:
         return [PhaseChanged(phase="paused")]
     calls = [pending.Pending(agent, state, call) for call in state.calls if call.result is None]
     if state.framework:
         calls, events = demands.calls(calls, demanded)
         if events or not calls:
             return events
-    others = [call for call in calls if not replies.is_output(call)]
+    others = calls if agent.answers is None else [call for call in calls if not replies.is_output(call)]
     if not others:
         return [replies.output(calls[0])]
     if len(calls) == len(state.calls) and not [c for c in calls if c.call.tried]:

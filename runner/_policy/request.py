@@ -46,7 +46,8 @@ def _build(
     if summary is not None:
         messages = _context.summarised(state, summary.upto)
     else:
-        messages = _context.sent(state, rebuilt(state.messages[:], rebuilt_upto), less)
+        messages = state.messages[:]
+        messages = _context.sent(state, rebuilt(messages, rebuilt_upto) if rebuilt_upto else messages, less)
     return Request(
         run=state.run,
         purpose="turn" if summary is None else "summary",
@@ -88,7 +89,8 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
         replay.encode(ask)
     except replay.NotFaithful as error:
         raise BadAgent(f"the bound that model {agent.model.name} gives can't be logged: {error}") from error
-    limits.priced(agent.model.name, state.limits, ask.bound)
+    if state.limits.dollars is not None:
+        limits.priced(agent.model.name, state.limits, ask.bound)
     return ask
 
 
@@ -115,7 +117,7 @@ def _digests(
                 short,
                 upto,
                 *([rebuilt_upto, request.messages] if rebuilt_upto else []),
-                *([less.drop, less.blank] if less != _context.WHOLE else []),
+                *([less.drop, less.blank] if less.drop or less.blank else []),
             ]
         ),
         parameters=agent.definitions.parameters
@@ -126,7 +128,7 @@ def _digests(
 
 def rebuilt(messages: tuple[Message, ...], upto: int) -> tuple[Message, ...]:
     """The messages, with every reply before index `upto` made anew from its text and its calls."""
-    return (*_rebuilt(messages[:upto]), *messages[upto:]) if upto else messages
+    return (*_rebuilt(messages[:upto]), *messages[upto:])
 
 
 def _rebuilt(messages: Sequence[Message]) -> Iterator[Message]:

@@ -39,8 +39,6 @@ def chosen(calls: Sequence[Pending], now: datetime) -> list[Event]:
 
 def due(agent: AnyAgent, state: State, now: datetime) -> datetime | None:
     """When a call goes on by itself while others are in flight, or None."""
-    if len(state.calls) < 2:  # noqa: PLR2004 (there are no others)
-        return None
     tried = [call for call in state.calls if call.result is None and call.attempts][: agent.parallel]
     rest = [_pending.Pending(agent, state, call) for call in tried if not call.busy]
     if not rest or not state.busy:

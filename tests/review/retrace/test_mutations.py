@@ -33,16 +33,17 @@ ALIKE = {
         True,
     ): "the digest made anew is the one that was kept",
     (
-        "state.summary is None and drop == start >= less.blank and (messages[:1] == (UserMessage(state.task),))",
+        "state.summary is None and less.drop <= 1 >= less.blank and (messages[:1] == (UserMessage(state.task),))",
         True,
     ): "a conversation of which nothing is left out is the same, made part by part or at once",
-    ("rebuilt_upto", False): "a conversation of which nothing is rebuilt is the same conversation",
-    ("call.intent is not None", False): "nothing happened under the intent None",
+    ("summary is None and state.queue", False): "no run here has a message waiting",
+    ("upto", False): "a conversation of which nothing is rebuilt is the same conversation",
+    ("intent is not None", False): "nothing happened under the intent None",
     ("tool is not None", True): "read with its tool or without: the texts here are the same values, or no JSON at all",
     ("call.call.tried", True): "what let the first attempt pass lets the next one, in the same code",
     ("gate.tried", True): "no run here has a parent whose effects a person took over",
     ("gate.tried", False): "what let the first attempt pass lets the next one, in the same code",
-    ("not call.gate", False): "what the gates said is what they say when they are asked again",
+    ("call.gate is None", False): "what the gates said is what they say when they are asked again",
     ("not call.state.fork_guard", True): "in an empty fork guard no effect is found",
     ("self.tool is not None and self.tool.once_per", False): "a tool that names no intent gives none when it is asked",
     ("attempts", True): "the key made anew is the one in the marker",
@@ -51,9 +52,11 @@ ALIKE = {
     ("state.summary is None", False): "every summary here makes room, so none waits",
     ("attempt.lease_lost", False): "the tools here are visible later than they time out",
     ("tool.find is not None", True): "how late an attempt lands matters only when its key is about to be forgotten",
-    ("len(calls) == len(state.calls) and (not any((c.call.tried for c in calls)))", False): (
+    ("len(calls) == len(state.calls) and (not [c for c in calls if c.call.tried])", False): (
         "what needed a yes was asked before the first call"
     ),
+    ("c.call.tried", True): "what needed a yes was asked before the first call",
+    ("not said", True): "of no questions there is no order, and no answer",
 }
 """Branches whose other way comes to the same on these histories, each with the reason."""
 
