@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec
+from typing import Any, TypeVarTuple
 
 from replay import Event
 from runner._engine.bell import Bell
 from runner._engine.inflight import InFlight
 
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 @dataclass
@@ -51,6 +52,12 @@ class Drain:
             told()
 
 
+def _this() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None  # only what `Flight.begin` was given calls this
+    return task
+
+
 TOGETHER = 0.02
 """Seconds that an outcome waits for others to share its line."""
 LINGER = 1.0
@@ -74,6 +81,7 @@ class Flight:
         self._limits: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
         self._alarm: asyncio.TimerHandle | None = None
+        self._due = math.inf
         """Of the earliest limit there was: most are never reached, so it is only set anew for an earlier one."""
 
     def __bool__(self) -> bool:
@@ -83,20 +91,17 @@ class Flight:
         """Let limits be set."""
 
     def __exit__(self, *_: object) -> None:
-        if self._alarm is not None and not self._limits:
-            self._alarm.cancel()
-            self._alarm = None
+        if not self._limits:
+            self._set_alarm(None)
 
-    def begin(self, do: Callable[P, Coroutine[Any, Any, Outcomes]], *given: P.args, **named: P.kwargs) -> None:
+    def begin(self, do: Callable[[*Ts], Coroutine[Any, Any, Outcomes]], *given: *Ts) -> None:
         """Do this in a task of its own, and wait for it, too. It is in flight from its first step on."""
-        self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given, **named)))
+        self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given)))
 
-    async def _doing(
-        self, do: Callable[P, Coroutine[Any, Any, Outcomes]], *given: P.args, **named: P.kwargs
-    ) -> Outcomes:
+    async def _doing(self, do: Callable[[*Ts], Coroutine[Any, Any, Outcomes]], *given: *Ts) -> Outcomes:
         self._inflight.begin()
         try:
-            return await do(*given, **named)
+            return await do(*given)
         finally:  # not in a callback of the task: that would come a turn of the loop later
             self._inflight.end()
             self._ended += 1
@@ -104,32 +109,27 @@ class Flight:
 
     def limit(self, seconds: float) -> None:
         """Cancel the task that this is called in after so many seconds, unless it has ended by then."""
-        task = asyncio.current_task()
-        assert task is not None  # only what `begin` was given calls this
-        loop = asyncio.get_running_loop()
-        due = self._limits[task] = loop.time() + seconds
-        if self._alarm is None or due < self._alarm.when():
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm = loop.call_at(due, self._expire)
-
-    def _expire(self) -> None:
-        assert self._alarm is not None  # it has just rung
-        now, self._alarm = self._alarm.when(), None
-        for task in [task for task, due in self._limits.items() if due <= now]:
-            del self._limits[task]
-            if task.cancel():
-                self._late.add(task)
-        if self._limits:
-            self._alarm = asyncio.get_running_loop().call_at(min(self._limits.values()), self._expire)
+        due = self._limits[_this()] = asyncio.get_running_loop().time() + seconds
+        if due < self._due:
+            self._set_alarm(due)
 
     def is_late(self) -> bool:
         """Whether the task that this is called in was cancelled by its limit, and by nobody else; once."""
-        task = asyncio.current_task()
-        if task not in self._late:
-            return False
-        self._late.discard(task)
-        return task.uncancel() == 0
+        is_late = _this() in self._late
+        self._late.discard(_this())
+        return is_late and _this().uncancel() == 0
+
+    def _set_alarm(self, due: float | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._due = math.inf if due is None else due
+        self._alarm = None if due is None else asyncio.get_running_loop().call_at(due, self._expire)
+
+    def _expire(self) -> None:
+        for task in [task for task, due in self._limits.items() if due <= self._due]:
+            del self._limits[task]
+            self._late |= {task} if task.cancel() else set()
+        self._set_alarm(min(self._limits.values(), default=None))
 
     async def landed(self) -> Outcomes:
         """What has come back, once something has, the bell is rung, or the rest was cut off and is given up.

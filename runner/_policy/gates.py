@@ -81,18 +81,13 @@ GATES = (
     Gate("a fork's parent did not do the same", fork_guard.question),
     Gate("a person approved it, or nobody has to", approvals.closed),
 )
-TRIED = tuple(gate for gate in GATES if gate.tried)
 
 
 def closed(call: Pending) -> Closed:
     """What the first closed gate says about a call; None when it may run."""
     if call.gate is None:
-        said = None
-        for gate in TRIED if call.call.tried else GATES:
-            said = gate.closed(call)
-            if said is not None:
-                break
-        call.gate = (said,)
+        asked = [gate for gate in GATES if gate.tried] if call.call.tried else GATES
+        call.gate = (next((said for gate in asked if (said := gate.closed(call)) is not None), None),)
     return call.gate[0]
 
 

@@ -77,8 +77,6 @@ class Pending:
     @functools.cached_property
     def approval(self) -> Question | None:
         """The last question whether this call may run."""
-        if not self.state.questions:
-            return None
         asked = [q for q in self.state.questions.values() if q.call == self.id and q.kind == "approve"]
         return asked[-1] if asked else None
 

@@ -31,23 +31,15 @@ def build(agent: AnyAgent, state: State, at: datetime | None = None) -> Request:
     `at` is the log's time of the ask, by which it is priced.
     """
     is_turn = state.ask is not None and state.ask.purpose == "turn"  # what waited when it was asked for is in it by now
-    summary = None if is_turn else _context.wanted(agent.context, state)
-    return _build(agent, state, at, summary, state.rebuilt_upto, _context.trim(agent.context, state))
+    return _build(agent, state, at, None if is_turn else _context.wanted(agent.context, state))
 
 
-def _build(
-    agent: AnyAgent,
-    state: State,
-    at: datetime | None,
-    summary: _context.Summarise | None,
-    rebuilt_upto: int,
-    less: _context.Trim,
-) -> Request:
+def _build(agent: AnyAgent, state: State, at: datetime | None, summary: _context.Summarise | None) -> Request:
     if summary is not None:
         messages = _context.summarised(state, summary.upto)
     else:
-        messages = state.messages[:]
-        messages = _context.sent(state, rebuilt(messages, rebuilt_upto) if rebuilt_upto else messages, less)
+        messages = rebuilt(state.messages[:], state.rebuilt_upto) if state.rebuilt_upto else state.messages[:]
+        messages = _context.sent(state, messages, _context.trim(agent.context, state))
     return Request(
         run=state.run,
         purpose="turn" if summary is None else "summary",
@@ -72,37 +64,35 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
     if summary is None and state.queue:
         taken = tuple([one.id for one in state.queue])
         state = replay.with_queue(state, taken)
+    if rebuilt_upto > state.rebuilt_upto:
+        state = replace(state, rebuilt_upto=rebuilt_upto)
     upto = summary.upto if summary is not None else 0
-    rebuilt_upto = max(rebuilt_upto, state.rebuilt_upto)
-    less = _context.trim(agent.context, state)
-    request = _build(agent, state, now, summary, rebuilt_upto, less)
+    request = _build(agent, state, now, summary)
     ask = ModelAsked(
         purpose="turn" if summary is None else "summary",
         n=request.n,
         upto=upto,
         bound=agent.model.bound(request),
-        digests=_digests(agent, state, request, upto, rebuilt_upto, less),
-        rebuilt_upto=rebuilt_upto,
+        digests=_digests(agent, state, request, upto),
+        rebuilt_upto=state.rebuilt_upto,
         messages=taken,
     )
     try:
         replay.encode(ask)
     except replay.NotFaithful as error:
         raise BadAgent(f"the bound that model {agent.model.name} gives can't be logged: {error}") from error
-    if state.limits.dollars is not None:
-        limits.priced(agent.model.name, state.limits, ask.bound)
+    limits.priced(agent.model.name, state.limits, ask.bound)
     return ask
 
 
-def _digests(
-    agent: AnyAgent, state: State, request: Request, upto: int, rebuilt_upto: int, less: _context.Trim
-) -> Digests:
+def _digests(agent: AnyAgent, state: State, request: Request, upto: int) -> Digests:
     """What `request` is made of.
 
     Naming all messages at every ask must cost one message, not the history: their chain, how many are sent, and the one
     that stands for what a summary replaced. Only what is sent rebuilt is named in full.
     """
     short = request.messages[0] if state.summary is not None else None
+    less = _context.trim(agent.context, state)
     return Digests(
         instructions=agent.definitions.instructions
         if request.instructions == agent.instructions
@@ -116,7 +106,7 @@ def _digests(
                 len(request.messages),
                 short,
                 upto,
-                *([rebuilt_upto, request.messages] if rebuilt_upto else []),
+                *([state.rebuilt_upto, request.messages] if state.rebuilt_upto else []),
                 *([less.drop, less.blank] if less.drop or less.blank else []),
             ]
         ),
