@@ -6,6 +6,7 @@ A call that ran has run: a result that can't be stored is still recorded as `ran
 repeat the call. Secrets that a tool declares are masked here, so no log ever holds them.
 """
 
+import bisect
 import json
 import re
 import traceback
@@ -65,14 +66,8 @@ def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> str:
     if came <= limit and (came * 6 <= limit or len(_encoder.encode(whole)) <= limit):
         return whole
     note = f"\n[cut here: {came} characters came]"
-    low, high = 0, min(len(whole), limit)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(_encoder.encode(whole[:middle])) <= limit - len(note) - 2:
-            low = middle
-        else:
-            high = middle - 1
-    return whole[:low] + note
+    lengths, room = range(1, min(len(whole), limit) + 1), limit - len(note) - 2
+    return whole[: bisect.bisect_right(lengths, room, key=lambda n: len(_encoder.encode(whole[:n])))] + note
 
 
 def name(who: str, what: str) -> str:

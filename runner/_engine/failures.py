@@ -4,7 +4,6 @@ import functools
 import inspect
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Literal
 
 from replay.events import AttemptEnded, AttemptMarked
 from runner import _logging
@@ -16,11 +15,7 @@ from runner.errors import NeedsPerson, OutcomeUnknown, ToolFailed
 
 
 def ended(
-    marked: AttemptMarked,
-    call: Call,
-    body: functools.partial[object],
-    error: BaseException,
-    secrets: Sequence[Secret],
+    marked: AttemptMarked, call: Call, body: functools.partial[object], error: BaseException, secrets: Sequence[Secret]
 ) -> AttemptEnded:
     """How an attempt ended whose body raised."""
     if isinstance(error, Withdrawn):
@@ -30,13 +25,10 @@ def ended(
     else:
         text, trace = sanitize.error(error, secrets), sanitize.trace(error, secrets)
     sure = isinstance(error, ToolFailed) or _did_nothing(call, body, error)
-    did: Literal["nothing", "unknown"] = "nothing" if sure else "unknown"
-    log = _logging.logger(call=marked.call, key=marked.key)
-    log.info("attempt ended", did=did, error=text, error_type=type_of(error), traceback=trace)
-    return AttemptEnded(
+    event = AttemptEnded(
         call=marked.call,
         n=marked.n,
-        did=did,
+        did="nothing" if sure else "unknown",
         error=text,
         retry_after=sanitize.seconds(_retry_after(call, error)),
         asks=isinstance(error, NeedsPerson),
@@ -44,6 +36,9 @@ def ended(
         traceback=trace,
         raw=sanitize.raw(error.raw, secrets) if isinstance(error, ToolFailed) else "",
     )
+    log = _logging.logger(call=marked.call, key=marked.key)
+    log.info("attempt ended", did=event.did, error=text, error_type=event.error_type, traceback=trace)
+    return event
 
 
 def _did_nothing(call: Call, body: functools.partial[object], error: BaseException) -> bool:

@@ -87,10 +87,8 @@ class Flight:
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def __enter__(self) -> None:
-        """Let limits be set."""
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Leave no timer behind that nobody needs."""
         if not self._limits:
             self._set_alarm(None)
 
@@ -161,7 +159,6 @@ class Flight:
         outcomes = Outcomes(error=asyncio.CancelledError() if self._cancelled else None)
         flying: list[asyncio.Task[Outcomes]] = []
         for task in self._tasks:
-            error: BaseException | None
             if not task.done():
                 flying.append(task)
                 continue
@@ -169,14 +166,11 @@ class Flight:
             self._late.discard(task)
             try:
                 came = task.result()
-            except asyncio.CancelledError as cancelled:  # cut off; when not by us, the run is cut off too
-                error = None if self._drain.cut else cancelled
-            except BaseException as raised:  # noqa: BLE001 (it is raised once the others' outcomes are saved)
-                error = raised
-            else:
-                outcomes.events += came.events
-                error = came.error
-            outcomes.error = outcomes.error or error
+            except BaseException as error:  # noqa: BLE001 (it is raised once the others' outcomes are saved)
+                ours = self._drain.cut and isinstance(error, asyncio.CancelledError)
+                came = Outcomes(error=None if ours else error)  # when it was not cut off by us, the run is cut off too
+            outcomes.events += came.events
+            outcomes.error = outcomes.error or came.error
         self._tasks, self._ended, self._given_up = [] if self._given_up else flying, 0, False
         if self._timer is not None and not self._tasks:
             self._timer.cancel()

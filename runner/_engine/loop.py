@@ -8,6 +8,7 @@ Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import math
 import threading
@@ -124,7 +125,7 @@ class Life:
         stays in flight meanwhile.
         """
         came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
-        with self.mailbox.noticed(self.bell.ring), self._flight:
+        with self.mailbox.noticed(self.bell.ring), contextlib.closing(self._flight):
             while True:
                 now = self.clock.now()
                 state = replay.fold(self._fold_files(state) if self._files else state, now, came)

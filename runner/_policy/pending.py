@@ -51,14 +51,10 @@ class Pending:
             return f"would run it with other arguments ({self.arguments.text})"
         return None
 
-    @property
+    @functools.cached_property
     def intent(self) -> str | None:
         """The intent, or None when the tool names none or can't take the arguments."""
-        return self._intent if self.tool is not None and self.tool.once_per else None
-
-    @functools.cached_property
-    def _intent(self) -> str | None:
-        return None if self.tool is None else intent(self.tool, self.arguments)
+        return intent(self.tool, self.arguments) if self.tool is not None else None
 
     def question(self, kind: Literal["approve", "settle"], why: str, guarded: int | None = None) -> QuestionAsked:
         """A question about this call, with the arguments that a person is shown and the digest of exactly those."""

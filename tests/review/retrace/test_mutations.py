@@ -47,7 +47,6 @@ ALIKE = {
     ("gate.tried", False): "what let the first attempt pass lets the next one, in the same code",
     ("call.gate is None", False): "what the gates said is what they say when they are asked again",
     ("not call.state.fork_guard", True): "in an empty fork guard no effect is found",
-    ("self.tool is not None and self.tool.once_per", False): "a tool that names no intent gives none when it is asked",
     ("attempts", True): "the key made anew is the one in the marker",
     ("self.call.attempts", True): "what was logged and what is bound now are one text, in the same code",
     ("self.call.attempts", False): "what was logged and what is bound now are one text, in the same code",
