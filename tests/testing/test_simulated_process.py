@@ -246,6 +246,36 @@ def test_an_hour_passes_at_once_and_in_order() -> None:
     assert said == ["20", "3600"]
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_looks_that_find_nothing_are_passed_over_where_nothing_can_have_come(processes: int) -> None:
+    """A timer that only sets itself again waits for whatever else is due, unless another process lives."""
+    passed, looks, seen = VirtualTime(), list[float](), list[float]()
+    if processes > 1:
+        passed.beside(lambda: passed.wait(10_000))
+
+    async def body() -> None:
+        loop, mail = asyncio.get_running_loop(), list[float]()
+
+        def look() -> None:
+            looks.append(passed.now)
+            seen.extend(mail)
+            mail.clear()
+            if passed.now < 200:
+                loop.call_later(0.25, look)
+
+        look()
+        await asyncio.sleep(100)
+        mail.append(passed.now)
+        await asyncio.sleep(1)
+        assert seen == [100]
+        await asyncio.sleep(199)
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(passed)) as running:
+        running.run(body())
+    assert all(at % 0.25 == 0 for at in looks)
+    assert len(looks) < 30 if processes == 1 else len(looks) == 801
+
+
 def test_a_process_that_waits_for_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulated life that hangs would hang the sweep."""
     monkeypatch.setattr("runner.testing._virtual._PATIENCE", 0.01)

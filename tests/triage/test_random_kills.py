@@ -8,7 +8,7 @@ import pytest
 
 from runner import testing, triage
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.early]
 
 
 def test_at_a_sample_of_the_points_of_the_task_sweep_nothing_is_repeated_lost_or_asked() -> None:
