@@ -34,7 +34,7 @@ CASES = [(1, 0), (10, 0), (100, 0), (1_000, 0), (1, 100), (100, PACE), (1_000, P
 
 
 THREADS = 8
-FILES = 4
+FILES = 6
 """Open files of a run, and a few more."""
 
 
@@ -113,7 +113,9 @@ async def together(runs: int, path: Path, seconds: float, pace: float) -> Seen:
     timer.cancel()
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    for error in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(error, asyncio.CancelledError):
+            sys.exit(f"a run ended by itself, and the others were measured without it: {error!r}")
     return seen
 
 
@@ -184,7 +186,7 @@ def main() -> None:
     head = ["runs", "pace", "events a second", "durable p50 ms", "p99", "loop stalls p50 ms", "p99", "open files"]
     notes = [
         "the whole of refold: decide, fold, the tool's and the model's tasks, encode, save; two events a save",
-        "one run saves in the loop's thread, several in eight threads beside it (runner/_engine/save_pool.py says why)",
+        "one run saves in the loop's thread, several there but for the flush (runner/_engine/save_pool.py says why)",
     ]
     plot = {
         "x": [runs for runs, pace in cases if not pace],

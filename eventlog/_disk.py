@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from eventlog._disk_look import links_and_size
+from eventlog._flushes import Flushes, made
 
 if sys.platform == "win32":
     raise ImportError("the event log needs flock and synced directories: use Linux, macOS, or WSL on Windows")
@@ -120,6 +121,10 @@ class Disk:
             _flush(fd)
         else:
             os.fdatasync(fd)
+
+    def kernel_flushes(self) -> Flushes | None:
+        """Give a place for flushes like `datasync` that the kernel carries on by itself; None where it cannot."""
+        return made()
 
     def sync(self, fd: int) -> None:
         """Make the file durable whole, its times too. macOS: ask the drive to empty its cache."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -42,17 +42,21 @@ from eventlog._writer import CUT_OFF, Writer
 from eventlog.errors import LockLost, NotStorable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from eventlog._flushes import Flush, Flushes
     from eventlog._head import Witness
     from eventlog._line import Line, Torn
     from eventlog._lock import Lock
     from eventlog._log import Status
     from eventlog._preallocate import OpenSegment
+    from eventlog._writer import Begun
 
 _LOGGER = logging.getLogger(__name__)
+_FRAME: Final = 256
+"""More bytes than a line has besides its events."""
 
 
 class Since(msgspec.Struct):
@@ -97,7 +101,21 @@ class FileLog(Log):
 
     def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
-        return self._writer.do("a save", lambda: self._save(at, events, room, status))
+
+        def whole() -> Line:
+            _, acknowledge = self._save(None, at, events, room, status)
+            return acknowledge()
+
+        return self._writer.do("a save", whole)
+
+    def begin(
+        self, flushes: Flushes, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None
+    ) -> Begun[Line] | None:
+        """As `append`, with a flush that the kernel carries on: on the system's own disk, while zeros are laid."""
+        size = sum(map(len, events)) + len(events) + _FRAME + max(room, 0)
+        if self._disk.kernel_flushes != DISK.kernel_flushes or not self._segment.reaches(size):
+            return None
+        return self._writer.begin("a save", lambda: self._save(flushes, at, events, room, status))
 
     @property
     def status(self) -> Struct | None:
@@ -170,20 +188,28 @@ class FileLog(Log):
             with contextlib.suppress(OSError):
                 part.release()
 
-    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
+    def _save(
+        self, flushes: Flushes | None, at: datetime, events: Sequence[bytes], room: int, status: Status
+    ) -> tuple[Flush | None, Callable[[], Line]]:
+        """Write the line; give its flush, if the kernel carries that on, and what syncs and acknowledges it."""
         at = max(in_utc(self.run, at), self.at)
         data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
         self._writer.dead = CUT_OFF
         self._lock.check()
         self._segment.guard()
         self._segment.preallocate(len(data) + max(room, 0))
-        self._segment.write(data)
-        # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
-        self._lock.check()
-        self._advance(line)
-        self._status = status
-        self._writer.done()
-        return line
+        flush = self._segment.write(data, flushes)
+
+        def acknowledge() -> Line:
+            self._segment.sync(len(data), flush)
+            # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
+            self._lock.check()
+            self._advance(line)
+            self._status = status
+            self._writer.done()
+            return line
+
+        return flush, acknowledge
 
     def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
         if seq is not None and seq != self.seq:

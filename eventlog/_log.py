@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from eventlog._flushes import Flushes
     from eventlog._line import Line, Torn
     from eventlog._snapshot import Snapshot
+    from eventlog._writer import Begun
 
     Status = Struct | Callable[[], Struct] | None
 
@@ -83,6 +85,13 @@ class Log(abc.ABC):
             LogDead, LockLost: The writer is dead, and whether the line was saved is unknown. An interrupt that goes
                 through does the same.
         """
+
+    def begin(
+        self, flushes: Flushes, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None
+    ) -> Begun[Line] | None:
+        """Begin to `append`, and wait for nothing; `end` of what is given does the rest. None: `append` it instead."""
+        del flushes, at, events, room, status  # only a log in a directory can
+        return None
 
     @abc.abstractmethod
     def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:

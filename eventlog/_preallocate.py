@@ -9,15 +9,21 @@ When there is no room, the writer's own unacknowledged bytes are cut off again a
 reader never meets them; only if that works is the log still alive.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from eventlog._atomic_write import write_atomically
 from eventlog._disk import FULL, SECTOR, Disk
 from eventlog._names import segment_name
 from eventlog._os_errors import pass_on
 from eventlog.errors import DiskFull, LogDead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from eventlog._flushes import Flush, Flushes
 
 LAID: Final = 64 * 1024
 """Bytes of zeros laid at a time."""
@@ -43,10 +49,9 @@ class OpenSegment:
 
     def preallocate(self, ahead: int) -> None:
         """Have `ahead` bytes of synced zeros, and one more, after the last line. Raises `DiskFull`, unchanged."""
-        wanted = self.end + ahead + 1
-        if wanted <= self.laid:
+        if self.reaches(ahead):
             return
-        target, at = _rounded(wanted), self.laid
+        target, at = _rounded(self.end + ahead + 1), self.laid
         try:
             for piece in _zeros(target - self.laid):
                 self._disk.pwrite(self._fd, piece, at)
@@ -56,8 +61,12 @@ class OpenSegment:
         self._disk.datasync(self._fd)
         self.laid = target
 
-    def write(self, data: bytes) -> None:
-        """Write one line over the zeros and sync it. Raises `DiskFull` when that was refused and taken back.
+    def reaches(self, ahead: int) -> bool:
+        """Tell whether zeros for `ahead` bytes, and one more, are laid already."""
+        return self.end + ahead + 1 <= self.laid
+
+    def write(self, data: bytes, flushes: Flushes | None = None) -> Flush | None:
+        """Write one line over the zeros, and order its flush there. Raises `DiskFull` when it was taken back.
 
         What ends at a sector's edge is not taken back: cut there, no zero would stand after the last line while the
         file grows again. The error goes on up, and the next opener writes the segment anew.
@@ -68,8 +77,13 @@ class OpenSegment:
             if self.end % SECTOR == 0:
                 raise
             self._take_back(self.end, error)
-        self._disk.datasync(self._fd)
-        self.end += len(data)
+        return None if flushes is None else flushes.begin(self._fd)
+
+    def sync(self, size: int, flush: Flush | None) -> None:
+        """Sync a line of this size that was written, by waiting for its flush if one was ordered."""
+        if flush is None or not flush.wait():
+            self._disk.datasync(self._fd)
+        self.end += size
 
     def cut(self) -> None:
         """End the file at its last newline and sync that, even if nothing was cut."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import eventlog
 
-OWN = ("open", "rename", "pwrite")
+OWN = ("open", "rename", "pwrite", "kernel_flushes")
 """The verbs that are not simply forwarded. `pwrite` stays a loop over `write_some`, which completes a short write."""
 
 
@@ -25,6 +25,9 @@ class DiskProxy(eventlog.Disk):
         fd = self.inner.open(path, **how)
         self._names[fd] = path.name
         return fd
+
+    def kernel_flushes(self) -> None:
+        """Give none: each flush must come by `datasync`, where a fault may lie."""
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
         self.inner.rename(source, target, within=within)

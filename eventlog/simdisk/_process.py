@@ -82,6 +82,9 @@ class Process(eventlog.Disk):
     def sync(self, fd: int) -> None:
         self.machine.sync(self._file(fd))
 
+    def kernel_flushes(self) -> None:
+        """Give none: no kernel flushes these files."""
+
     def fail_sync(self, fd: int, pages: Pages) -> None:
         """Leave the page cache as a sync that failed does; the caller raises the error."""
         self.machine.sync_failed(self._file(fd), pages)

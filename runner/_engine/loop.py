@@ -80,7 +80,7 @@ class Life:
         self.drain = drain
         self.inflight = InFlight()
         self.watch = watch
-        self._append = save_pool.timed(log.append, getattr(watch, "timed", None))
+        self._told = getattr(watch, "timed", None)
         self.decide: Callable[[AnyAgent, State, datetime], list[Event]] = decide
         self._root = Path(root) if root is not None else None
         self._moved, self._accept = moved, accept
@@ -209,7 +209,7 @@ class Life:
         told = 0
         for group in (*parts, last):
             says = functools.partial(status.of, state, now) if group is last else None
-            line = await save_pool.saved(functools.partial(self._append, now, group, room=room, status=says))
+            line = await save_pool.appended(self.log, self._told, now, group, room=room, status=says)
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
             self._teller.saved(line, events[told : (told := told + len(group))])

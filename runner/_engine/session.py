@@ -37,7 +37,7 @@ async def run_session(
     life = opened.life
     life.executor.resources, life.rest = resources, rest
     try:
-        with life.store.enter(), signals.drains(life.drain), save_pool.counted():
+        with await save_pool.beside(life.store.enter), signals.drains(life.drain), save_pool.counted():
             state, looked = await carry(opened, on_question)
     finally:
         await save_pool.beside(life.end)

@@ -1,4 +1,7 @@
-"""How saves run: a lone run's in the loop's thread, several runs' beside the loop, each to its end."""
+"""How saves run: a lone run's in the loop's thread, several runs' beside the loop, each to its end.
+
+Beside the loop is a thread, or the kernel where it carries flushes on; a stand-in for that lets a test hold them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ import eventlog
 import runner
 import runner.testing
 from tests.support import stage
+from tests.support.flushing import ByHand
 
 SCRIPT = [runner.testing.tool_calls(("act", {})), "over"]
 PATIENCE = 90.0
@@ -29,7 +33,7 @@ async def act() -> str:
 class Slow:
     """The disk, whose flushes can be held, or made to fail for one run."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kernel: bool) -> None:
         self.threads: list[int] = []
         self.reached, self.go = threading.Event(), threading.Event()
         self.go.set()
@@ -45,6 +49,8 @@ class Slow:
             real(disk, fd)
 
         monkeypatch.setattr(eventlog.Disk, "datasync", datasync)
+        places = self.places = [ByHand(eventlog.DISK.datasync)] if kernel else []
+        monkeypatch.setattr(eventlog.Disk, "kernel_flushes", lambda _: next(iter(places), None))
 
     def hold(self) -> None:
         """Let the next flush wait for `go`."""
@@ -52,10 +58,13 @@ class Slow:
         self.go.clear()
 
 
-@pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    """Give the disk."""
-    return Slow(monkeypatch)
+@pytest.fixture(params=["threads", "kernel"])
+def slow(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Slow]:
+    """Give the disk, with and without flushes that the kernel carries on."""
+    one = Slow(monkeypatch, kernel=request.param == "kernel")
+    yield one
+    for place in one.places:
+        place.close()
 
 
 async def started(runs: Path, name: str) -> object:

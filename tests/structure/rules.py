@@ -161,6 +161,7 @@ def disk(modules: Product) -> Iterator[str]:
         if folder(module.name) != "eventlog" or module.name in {
             "eventlog._disk",
             "eventlog._disk_look",
+            "eventlog._flushes",
             "eventlog._in_child",
         }:
             continue
