@@ -130,7 +130,8 @@ class Pump:
         if self.asking.is_async:
             return await run()
         running = self.opened.life.inflight.thread(run)
-        await running.ended()
+        while not running.is_over:
+            await running.news()
         return running.result()
 
     async def begun(self) -> None:

@@ -100,10 +100,9 @@ class Running(Generic[T]):
         with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
             self._loop.call_soon_threadsafe(self._bell.wake)
 
-    async def ended(self) -> None:
-        """Wait until it has ended."""
-        if not self.is_over:
-            await self._bell.heard()
+    def news(self) -> asyncio.Future[None]:
+        """What to wait for while it is not over."""
+        return self._bell.heard()
 
     def result(self) -> T:
         """What it returned or raised; once it has ended."""

@@ -209,7 +209,7 @@ class Executor:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
         while not running.is_over:
             try:
-                await running.ended()
+                await running.news()
             except asyncio.CancelledError:
                 late = self.flight.is_late()
                 if not (late or running.is_over):

@@ -198,6 +198,41 @@ def test_a_parked_life_keeps_the_lock_until_its_thread_ends(runs: Path, forks: F
     assert runner.read_state("r", runs).in_doubt == ("1.0",)
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_calls_side_by_side_time_out_each_at_its_own_time(runs: Path, plain: bool) -> None:
+    """The one that begins first may take longest: it ends well, after the others were cut off one after the other."""
+    cut, both = list[str](), asyncio.Event()
+
+    async def hang(name: str) -> None:
+        try:
+            await asyncio.sleep(FOREVER)
+        finally:
+            cut.append(name)
+            if len(cut) == 2:
+                both.set()
+
+    @runner.tool(effect="reads", attempts=1, timeout=SHORT * 3)
+    async def later() -> None:
+        await hang("later")
+
+    @runner.tool(effect="reads", attempts=1, timeout=SHORT)
+    async def soon() -> None:
+        await hang("soon")
+
+    async def last() -> str:
+        await both.wait()
+        return "done"
+
+    def last_plainly() -> str:
+        stage.within(FOREVER / 2, lambda: len(cut) == 2)
+        return "done"
+
+    first = runner.tool(effect="reads", timeout=FOREVER, name="first")(last_plainly if plain else last)
+    calls = runner.testing.tool_calls(("first", {}), ("later", {}), ("soon", {}))
+    assert stage.finished(stage.start([calls, "over"], first, later, soon, runs=runs)) == "over"
+    assert [stage.results(runs)[call].how for call in ("1.0", "1.1", "1.2")] == ["ran", "failed", "failed"]
+
+
 def test_a_lookup_that_times_out_is_asked_again_and_then_unsure(runs: Path) -> None:
     """A lookup that raises is asked three times on the schedule; a timeout is one way to raise."""
     release = threading.Event()
