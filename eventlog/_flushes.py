@@ -65,7 +65,7 @@ class Flushes:
         self._ctypes, self._call, self._context = ctypes, call, context
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._under_way: dict[int, Flush] = {}
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(1)
         self._orders: list[tuple[Flush, Any]] = []
         self._ordering, self._collecting = threading.Lock(), threading.Lock()
         self._over: deque[Flush] = deque()
@@ -88,18 +88,17 @@ class Flushes:
     def submit(self) -> bool:
         """Hand what was ordered to the kernel, all at once; False when it does not take all: the rest is over then."""
         with self._ordering:
-            orders, self._orders = self._orders, []
+            orders = [order for order in self._orders if not order[0].over]
             if not orders:
                 return True
             places = [self._ctypes.addressof(order) for _, order in orders]
-            pointers = (self._ctypes.c_void_p * len(places))(*places)
-            taken = self._call(3, self._context, len(places), pointers)
-        if taken < 0:
-            self.refuses, taken = self._ctypes.get_errno() != errno.EAGAIN, 0
-        for flush, _ in orders[taken:]:
-            del self._under_way[flush.number]
-            flush.taken, flush.over = False, True
-            self._over.append(flush)
+            taken = self._call(3, self._context, len(places), (self._ctypes.c_void_p * len(places))(*places))
+            if taken < 0:
+                self.refuses, taken = self._ctypes.get_errno() != errno.EAGAIN, 0
+            for flush, _ in orders[taken:]:
+                flush.taken = False
+                self._end(flush)
+            self._orders = []
         return taken == len(orders)
 
     def ended(self) -> Iterator[Flush]:
@@ -122,15 +121,33 @@ class Flushes:
                     self._collect(1)
 
     def _collect(self, least: int) -> int:
-        many = self._call(2, self._context, least, _MANY, self._found, None)
-        if many < 0 and (error := self._ctypes.get_errno()) != errno.EINTR:
-            raise OSError(error, os.strerror(error))
-        for at in range(many):
-            number, _, result, _ = _EVENT.unpack_from(self._found, at * _EVENT.size)
-            flush = self._under_way.pop(number)
-            flush.error, flush.over = -result, True
-            self._over.append(flush)
+        """Note what the kernel says of flushes. It stays in `_found` until it is noted: an interrupt loses none."""
+        many = self._noted()
+        if not many:
+            told = self._call(2, self._context, least, _MANY, self._found, None)
+            if told < 0 and (error := self._ctypes.get_errno()) != errno.EINTR:
+                raise OSError(error, os.strerror(error))
+            many = self._noted()
         return many
+
+    def _noted(self) -> int:
+        many = 0
+        while many < _MANY:
+            number, _, result, _ = _EVENT.unpack_from(self._found, many * _EVENT.size)
+            if not number:
+                break
+            flush = self._under_way.get(number)
+            if flush is not None:
+                flush.error = -result
+                self._end(flush)
+            many += 1
+        self._ctypes.memset(self._found, 0, many * _EVENT.size)
+        return many
+
+    def _end(self, flush: Flush) -> None:
+        self._over.append(flush)
+        flush.over = True
+        self._under_way.pop(flush.number, None)
 
 
 def made() -> Flushes | None:
@@ -147,7 +164,10 @@ def made() -> Flushes | None:
         done: int = syscall(*(ctypes.c_long(one) if isinstance(one, int) else one for one in (numbers[what], *given)))
         return done
 
-    return Flushes(ctypes, call, context) if call(0, _ROOM, ctypes.byref(context)) == 0 else None
+    if call(0, _ROOM, ctypes.byref(context)) == 0:
+        with contextlib.suppress(OSError):  # no descriptor is left
+            return Flushes(ctypes, call, context)
+    return None
 
 
 def _destroyed(destroy: Callable[[], int], event: int) -> None:
