@@ -44,7 +44,7 @@ def create_run(
         storage = look(disk, runs, force=force)
         if not make_place(disk, runs) and storage.survives == "power loss":
             storage = Storage(storage.kind, "killed process", "the file system refuses to sync directories")
-        lines, content = begin(storage, disk.random(16))
+        first = begin(storage, disk.random(16))
         directory = _free(disk, runs, run)
         own = open_run(disk, runs, directory, force=force, make=True)
         lock = take(disk, directory, run, own)
@@ -59,15 +59,15 @@ def create_run(
                 ready()
             lock.check()
 
-        segment = rewrite_segment(disk, directory, 1, content, run, last_check)
+        segment = rewrite_segment(disk, directory, 1, first.content, run, last_check)
         undo.callback(segment.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)
-        last = lines[-1]
+        last = first.lines[-1]
         witness = write_head(disk, directory, Head(last.seq, last.sum, 1, segment.end, closed=False), lock)
         undo.callback(witness.release)
         disk.sync_dir(directory)
-        log = FileLog(run, directory, lines, life, lock=lock, segment=segment, witness=witness, disk=disk)
+        log = FileLog(run, directory, first.lines, life, lock=lock, segment=segment, witness=witness, disk=disk)
         undo.pop_all()
     return log
 

@@ -1,7 +1,9 @@
 """What can be said of a run without reading it whole: its first line, the last of a segment, what openers cut off."""
 
 import hashlib
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from eventlog._files import Files
 from eventlog._frame import MAX_LINE, Bad, Newer, parse
@@ -13,7 +15,7 @@ _END: Final = 64 * 1024
 _MOST_TORN: Final = 2 * MAX_LINE
 
 
-class TornCopy(NamedTuple):
+class TornCopy(msgspec.Struct, frozen=True):
     """A copy of bytes that an opener cut from `segment`; `intact` tells whether it still is what was cut."""
 
     file: str

@@ -12,7 +12,9 @@ crash exactly in between leaves a parent that was ended and no fork; forking it 
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from eventlog._frame import NO_SUM, build, compose, in_utc, parse
 from eventlog._line import FORMAT, Header, Line, Parent, Storage
@@ -21,7 +23,7 @@ from eventlog._names import check_id
 FIRST_LIFE: Final = 1
 
 
-class Beginning(NamedTuple):
+class Beginning(msgspec.Struct, frozen=True):
     """What a run begins with: its lines, and their bytes in pieces."""
 
     lines: list[Line]
@@ -32,7 +34,7 @@ Begin = Callable[[Storage, str], Beginning]
 """Makes a beginning for what the run stands on, with a nonce of its own."""
 
 
-class Save(NamedTuple):
+class Save(msgspec.Struct, frozen=True):
     """What one line after the header says."""
 
     life: int
@@ -78,7 +80,7 @@ def forked(lines: Sequence[Line], new: str, *, keep: int, at: datetime, events: 
     assert first.header is not None  # a log begins with a header
     parent = Parent(first.header.run, last.seq, last.sum)
     saves = [Save(line.life, line.at, [bytes(event) for event in line.events], copied=True) for line in lines[1:]]
-    saves[-1] = saves[-1]._replace(events=saves[-1].events[:keep])
+    saves[-1] = msgspec.structs.replace(saves[-1], events=saves[-1].events[:keep])
     saves.append(Save(last.life + 1, max(at, last.at), list(events)))
 
     def begin(storage: Storage, nonce: str) -> Beginning:

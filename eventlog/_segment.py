@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from array import array
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -85,7 +85,7 @@ class Segment(msgspec.Struct):
         return segment_name(self.number)
 
 
-class _Piece(NamedTuple):
+class _Piece(msgspec.Struct, frozen=True):
     """Bytes up to a newline, that included. `data` is empty when they are longer than a line may be."""
 
     data: bytes

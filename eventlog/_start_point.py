@@ -9,7 +9,8 @@ out.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from eventlog import _snapshot
 from eventlog._files import Files
@@ -18,7 +19,7 @@ from eventlog._segment import Chain
 from eventlog._snapshot import Snapshot
 
 
-class Begin(NamedTuple):
+class Begin(msgspec.Struct, frozen=True):
     """The snapshot to begin after, the chain at its line, and the first segment to read."""
 
     snapshot: Snapshot

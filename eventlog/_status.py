@@ -7,7 +7,7 @@ weaker forgets lines: a process that dies between a line's sync and its head lea
 """
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -23,7 +23,7 @@ MOST: Final = 64 * 1024
 _FORMAT: Final = 1
 
 
-class Said(NamedTuple):
+class Said(msgspec.Struct, frozen=True):
     """What a status says in `words`, as JSON, and the `head`, in the file `at`, that says that it may be believed."""
 
     at: Path

@@ -6,7 +6,9 @@ system a lock may not exclude another machine, so a writer is refused there unle
 """
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from eventlog._disk import Disk
 from eventlog._line import Storage
@@ -21,7 +23,7 @@ _NETWORK: Final = frozenset({
 _LOSES_SYNCS: Final = frozenset({"nobarrier", "barrier=0", "volatile", "fsync=nobarrier", "sync=disabled"})
 
 
-class Mount(NamedTuple):
+class Mount(msgspec.Struct, frozen=True):
     """One row of the table of mounts."""
 
     point: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import string
 import sys
@@ -15,14 +16,21 @@ class _Sentence(string.Formatter):
         return ", ".join(map(str, value)) if isinstance(value, tuple) else str(super().format_field(value, format_spec))
 
 
+class _MatchArgs:
+    """What `match` takes of errors of a type by place."""
+
+    def __get__(self, _: object, kind: Any) -> tuple[str, ...]:
+        return _facts(kind)[0]
+
+
 class _Signature:
     """How errors of a type are called; what `inspect.signature` asks for first."""
 
-    def __get__(self, _: object, kind: type[StructuredError]) -> inspect.Signature:
+    def __get__(self, _: object, kind: Any) -> inspect.Signature:
         if kind.__init__ is not StructuredError.__init__:
             raise AttributeError("it has an __init__ of its own")
-        either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        ways = {**dict.fromkeys(kind.__match_args__, either), **dict.fromkeys(kind._by_name, by_name)}  # noqa: SLF001
+        ways: dict[str, Any] = dict.fromkeys(_facts(kind)[0], inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        ways |= dict.fromkeys(_facts(kind)[1], inspect.Parameter.KEYWORD_ONLY)
         none = inspect.Parameter.empty
         return inspect.Signature([inspect.Parameter(n, way, default=getattr(kind, n, none)) for n, way in ways.items()])
 
@@ -38,16 +46,7 @@ class StructuredError(Exception):
     sentence: ClassVar[str] = ""
     hint: ClassVar[str] = ""
     __signature__ = _Signature()
-    __match_args__: ClassVar[tuple[str, ...]] = ()
-    _by_name: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        """Note the facts; those behind `_: KW_ONLY` are given by name only."""
-        own = [name for name, kind in _annotations(cls).items() if "ClassVar" not in str(kind)]
-        if own:
-            end = own.index("_") if "_" in own else len(own)
-            cls.__match_args__ = (*dict.fromkeys((*cls.__match_args__, *own[:end])),)  # type: ignore[misc] # ours to make
-            cls._by_name = (*cls._by_name, *own[end + 1 :])
+    __match_args__: ClassVar[Any] = _MatchArgs()
 
     def __init__(self, *args: Any, **facts: Any) -> None:
         """Take the facts; for a type with an `__init__` of its own, those of the type that it derives from."""
@@ -68,12 +67,25 @@ class StructuredError(Exception):
         return _restored, (type(self), *self.args), vars(self)
 
 
+@functools.cache
+def _facts(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the facts of a type: those given by place or name, and those behind `_: KW_ONLY`, by name only."""
+    either, by_name = dict[str, None](), dict[str, None]()
+    for base in reversed(kind.__mro__[: -len(Exception.__mro__)]):
+        own = [name for name, what in _annotations(base).items() if "ClassVar" not in str(what)]
+        end = own.index("_") if "_" in own else len(own)
+        either |= dict.fromkeys(own[:end])
+        by_name |= dict.fromkeys(own[end + 1 :])
+    return (*either,), (*by_name,)
+
+
 def _annotations(kind: type) -> dict[str, Any]:
     """What a class itself annotates; names that only a type checker knows are left as they are."""
     if sys.version_info >= (3, 14):
         return inspect.get_annotations(kind, format=3)  # FORWARDREF
-    return inspect.get_annotations(kind)
+    own: dict[str, Any] = vars(kind).get("__annotations__", {})  # far less work than inspect.get_annotations
+    return own
 
 
-def _restored(kind: type[StructuredError], *args: object) -> StructuredError:
+def _restored(kind: Any, *args: object) -> StructuredError:
     return kind.__new__(kind, *args)

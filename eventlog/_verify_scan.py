@@ -4,8 +4,6 @@ The rules are those of the package's docstring, in its order: good lines of ever
 snapshots, then what is left of the last segment.
 """
 
-import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from eventlog import _independent_reader
@@ -18,46 +16,40 @@ from eventlog._names import HEAD, is_ours, segment_name, segment_number, snapsho
 from eventlog._snapshot import MAX_SIZE
 from eventlog.errors import LogDamaged
 
-_BEGINS = re.compile(rb'\{"seq":')
+_BEGINS = b'{"seq":'
 
 
-@dataclass
 class Part:
     """One segment: its good lines from `first` to `last`, where they end, where its last byte but NULs ends, its size.
 
     `why` says why what follows the good lines is damage, "" when it is nothing or `torn`.
     """
 
-    number: int
-    first: int = -1
-    last: int = -1
-    lines: int = 0
-    end: int = 0
-    rest: int = 0
-    size: int = 0
-    why: str = ""
-    torn: bool = False
-    good_after: int = 0
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.first = self.last = -1
+        self.lines = self.end = self.rest = self.size = self.good_after = 0
+        self.why, self.torn = "", False
 
     @property
     def file(self) -> str:
         return segment_name(self.number)
 
 
-@dataclass
 class Evidence:
     """All that was found. `ends` are the segment and the byte where each line ends; `newer` is a format not known."""
 
-    run: str
-    lines: list[Read] = field(default_factory=list)
-    ends: list[tuple[int, int]] = field(default_factory=list)
-    segments: list[Part] = field(default_factory=list)
-    head: dict[str, Any] | None = None
-    snapshots: list[dict[str, Any]] = field(default_factory=list)
-    strangers: list[str] = field(default_factory=list)
     torn: Torn | None = None
     damage: LogDamaged | None = None
     newer: int | None = None
+
+    def __init__(self, run: str, head: dict[str, Any] | None) -> None:
+        self.run, self.head = run, head
+        self.lines: list[Read] = []
+        self.ends: list[tuple[int, int]] = []
+        self.segments: list[Part] = []
+        self.snapshots: list[dict[str, Any]] = []
+        self.strangers: list[str] = []
 
 
 def gathered(files: Files, run: str) -> Evidence:
@@ -112,14 +104,11 @@ def _seal(part: Part, *, last: bool) -> None:
         part.why = ""
 
 
-@dataclass
 class _Rest:
     """What lies after the good lines of a segment: its first piece, its good lines, a whole line with a wrong sum."""
 
     first: Piece | None = None
-    good: int = 0
-    wrong: bool = False
-    end: int = 0
+    good, wrong, end = 0, False, 0
 
     def add(self, piece: Piece) -> None:
         if piece.solid > piece.start:
@@ -129,7 +118,7 @@ class _Rest:
             self.good = int(piece.nul and _is_good(piece))
         elif _is_good(piece):
             self.good += 1
-        elif piece.whole and not piece.nul and _BEGINS.match(piece.data):
+        elif piece.whole and not piece.nul and piece.data.startswith(_BEGINS):
             self.wrong = True
 
     def judge(self, part: Part) -> None:

@@ -1,11 +1,13 @@
 """What can go wrong in a run, and what a tool or a model may say of its own attempt. A pause is no error."""
 
 import re
-from dataclasses import KW_ONLY
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from runner import _stops
+
+if TYPE_CHECKING:
+    from dataclasses import KW_ONLY
 
 RunError = _stops.RunError
 Stopped = _stops.Stopped
@@ -73,7 +75,7 @@ class ModelError(RunError):
     sentence = "{why}"
     hint = "A transient failure is retried up to five times in a row; any other stops the run."
     why: str
-    _: KW_ONLY
+    _: "KW_ONLY"
     transient: bool = True
     billed: bool = False
     retry_after: float | None = None

@@ -96,7 +96,8 @@ class Postgres(Store):
     def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Row:
         """Insert the run and its lines, in one transaction with what `ready` does."""
         self.now()
-        lines, content = begin(self.connections.storage, self.disk.random(16))
+        begun = begin(self.connections.storage, self.disk.random(16))
+        lines, content = begun.lines, begun.content
         header, last = lines[0].header, lines[-1]
         assert header is not None  # a log begins with one
         datas = [line + b"\n" for line in b"".join(content).split(b"\n")[:-1]]

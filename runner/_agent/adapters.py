@@ -5,7 +5,6 @@ of each: msgspec passes over constraints that are not its own, so a mix is refus
 that needs it, so installing it changes no tool.
 """
 
-import dataclasses
 import itertools
 import json
 import pathlib
@@ -20,8 +19,8 @@ from runner._agent.json_values import Path, at, put, sorted_sets, unknown_keys, 
 
 REF = "#/$defs/{name}"
 _THEIRS = ("pydantic", "pydantic_core", "annotated_types")
-_PLACED = re.compile(r"^(.*) - at (?:`key` in )?`\$(.*)`$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_PLACED = r"(?s)^(.*) - at (?:`key` in )?`\$(.*)`$"
+_STEP = r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]"
 
 
 _ERRORS = (msgspec.ValidationError, OverflowError, RecursionError, ValueError)
@@ -94,7 +93,7 @@ def _parts(hint: Any, seen: set[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 def _fields(kind: type) -> dict[str, Any]:
     has = (
-        dataclasses.is_dataclass(kind)
+        hasattr(kind, "__dataclass_fields__")
         or is_typeddict(kind)
         or hasattr(kind, "__attrs_attrs__")
         or hasattr(kind, "__struct_fields__")
@@ -157,11 +156,11 @@ class ByMsgspec:
 
     def _problem(self, value: Any, said: str) -> Problem:
         """An error of msgspec's with its place. msgspec writes `...` for the name of a dictionary's member."""
-        placed = _PLACED.match(said)
+        placed = re.match(_PLACED, said)
         if placed is None:
             return Problem((), said)
         path: list[str | int] = []
-        for field, member in _STEP.findall(placed[2]):
+        for field, member in re.findall(_STEP, placed[2]):
             inside = at(value, tuple(path))
             if member == "..." and isinstance(inside, dict):
                 path.append(next((key for key in inside if self._fails(value, path, key)), member))

@@ -5,15 +5,14 @@ The key is no part of the arguments, which the model writes: a tool takes a para
 """
 
 import contextvars
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, cast
 
 import msgspec
 
 from runner._agent import keys
 from runner._agent.generics import Defaults, TypeVar
+from runner._agent.record import field, record
 from runner._agent.workspace import Workspace
 from runner.errors import NotInACall, NoWorkspace
 
@@ -21,7 +20,7 @@ Inputs_co = TypeVar("Inputs_co", covariant=True, default=object)
 Resources_co = TypeVar("Resources_co", covariant=True, default=object)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Call(Defaults, Generic[Inputs_co, Resources_co]):
     """One attempt of one call: `Call[Inputs, Resources]`; `Call` alone fits every agent.
 
@@ -39,16 +38,16 @@ class Call(Defaults, Generic[Inputs_co, Resources_co]):
     key: str
     arguments: dict[str, Any]
     uid: str = ""
-    inputs: Inputs_co = dataclasses.field(default=cast("Any", None), repr=False)
-    files: Workspace | None = dataclasses.field(default=None, repr=False)
+    inputs: Inputs_co = field(default=cast("Any", None), repr=False)
+    files: Workspace | None = field(default=None, repr=False)
     acts: bool = True
     operator_notes: tuple[tuple[str, str], ...] = ()
-    sent: dict[str, object] = dataclasses.field(default_factory=dict, repr=False, compare=False)
-    resources: Resources_co = dataclasses.field(default=cast("Any", None), repr=False, compare=False)
-    report: Callable[[float | None, str], None] = dataclasses.field(
+    sent: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    resources: Resources_co = field(default=cast("Any", None), repr=False, compare=False)
+    report: Callable[[float | None, str], None] = field(
         default=lambda _fraction, _text: None, repr=False, compare=False
     )
-    hold: Callable[[float], None] = dataclasses.field(default=lambda _: None, repr=False, compare=False)
+    hold: Callable[[float], None] = field(default=lambda _: None, repr=False, compare=False)
 
     @property
     def operator_note(self) -> str:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, Required, TypedDict, TypeGuard, get_args, get_type_hints
+from typing import Any, Literal, Required, TypedDict, TypeGuard, get_args, get_type_hints
 
 import msgspec
 
@@ -41,7 +41,7 @@ class ToolOptions(TypedDict, total=False):
     schema: Mapping[str, Any]
 
 
-class Option(NamedTuple):
+class Option(msgspec.Struct, frozen=True):
     """A default, a check, and what the check accepts, in words."""
 
     default: Any

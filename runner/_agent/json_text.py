@@ -13,7 +13,6 @@ from typing import Any
 MAX_DEPTH = 64
 
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class InvalidArguments(Exception):
@@ -72,10 +71,15 @@ def parse(arguments: str) -> dict[str, Any]:
     return value
 
 
+def without_surrogates(text: str) -> str:
+    """A text with U+FFFD for each half of a character."""
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
 def _storable(value: Any) -> Any:
     """`value` with U+FFFD for what UTF-8 can't hold: no tool meets text that it can't send or save."""
     if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
+        return without_surrogates(value)
     if isinstance(value, list):
         return [_storable(member) for member in value]
     if isinstance(value, dict):

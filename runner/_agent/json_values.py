@@ -6,11 +6,10 @@ and the same order with the amount written out would be another intent. A set's 
 process, and an intent must not.
 """
 
-import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -99,12 +98,22 @@ def with_defaults(value: T) -> T:
     rest: list[object] = [value]
     while rest:
         one = rest.pop()
-        if dataclasses.is_dataclass(one) and not isinstance(one, type) and hasattr(one, "__dict__"):
-            for field in dataclasses.fields(one):
-                if field.name not in one.__dict__ and field.default is not dataclasses.MISSING:
-                    object.__setattr__(one, field.name, field.default)
+        if hasattr(one, "__dict__"):
+            for name, default in fields(one).items():
+                if name not in one.__dict__ and default:
+                    object.__setattr__(one, name, default[0])
         rest += _held(one)
     return value
+
+
+def fields(value: object) -> dict[str, tuple[object, ...]]:
+    """The fields of a dataclass's object, each with its default, if it has one; none of any other value."""
+    if not hasattr(type(value), "__dataclass_fields__"):
+        return {}
+    import dataclasses  # noqa: PLC0415 (whoever has such a value has it)
+
+    none, found = dataclasses.MISSING, dataclasses.fields(cast("Any", value))
+    return {field.name: (field.default,) if field.default is not none else () for field in found}
 
 
 def _held(value: object) -> Iterable[object]:
@@ -115,8 +124,7 @@ def _held(value: object) -> Iterable[object]:
     kind = type(value)
     slots: Iterable[str] = getattr(kind, "__struct_fields__", ())
     names = [*slots, *(one.name for one in getattr(kind, "__attrs_attrs__", ()))]
-    if dataclasses.is_dataclass(kind):
-        names += [field.name for field in dataclasses.fields(kind)]
+    names += fields(value)
     return [getattr(value, name) for name in names if hasattr(value, name)]
 
 

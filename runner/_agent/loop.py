@@ -1,9 +1,10 @@
 """What an agent says of the loop that carries its runs on: the runner's own, unless its program has another one."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from replay import Divergence
+if TYPE_CHECKING:
+    from replay import Divergence
 
 
 class Loop:
@@ -18,6 +19,6 @@ class Loop:
         """Carry an open run on, if that is not the runner's loop."""
         return None
 
-    def rehearsed(self, lines: Sequence[Any]) -> tuple[Self, Divergence | None]:  # noqa: ARG002 (as above)
+    def rehearsed(self, lines: Sequence[Any]) -> "tuple[Self, Divergence | None]":  # noqa: ARG002 (as above)
         """The agent as a history knew it, and where its program goes another way, if it has one."""
         return self, None

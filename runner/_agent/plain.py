@@ -1,7 +1,6 @@
 """A value that a tool returned, as what JSON has: bounded, with the secrets in it masked by their names."""
 
 import base64
-import dataclasses
 import datetime as dt
 import decimal
 import enum
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 
 from replay.messages import Image
+from runner._agent import json_values
 from runner._agent.redact import MASK, SecretPattern, named, redact
 
 MAX_TEXT = 1 << 20
@@ -129,8 +129,8 @@ class Walk:
 
     def _inside(self, value: object, place: str, depth: int) -> object:
         kind: Any = type(value)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        if hasattr(kind, "__dataclass_fields__"):
+            value = {name: getattr(value, name) for name in json_values.fields(value)}
         elif isinstance(value, msgspec.Struct):
             value = {name: getattr(value, name) for name in value.__struct_fields__}
         elif hasattr(kind, "__attrs_attrs__"):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from replay.messages import Image
+from runner._agent import json_text
 from runner._agent.plain import MAX_TEXT, SLACK, Secret, Unstorable, Walk, masked, unified
 from runner._agent.redact import redact
 from runner._urls import bare_urls
@@ -39,7 +40,6 @@ _LEAST_SECRET = 4
 
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and signs that are drawn as nothing."""
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _encoder = msgspec.json.Encoder()
 
 
@@ -62,7 +62,7 @@ def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> str:
     """
     if came <= len(text) <= limit // 6 and text.isascii():  # most texts
         return text
-    whole, came = _SURROGATES.sub("\ufffd", text[:limit]), max(came, len(text))
+    whole, came = json_text.without_surrogates(text[:limit]), max(came, len(text))
     if came <= limit and (came * 6 <= limit or len(_encoder.encode(whole)) <= limit):
         return whole
     note = f"\n[cut here: {came} characters came]"
@@ -100,7 +100,7 @@ def trace(what: BaseException, secrets: Sequence[Secret] = ()) -> str:
     whole = traceback.TracebackException.from_exception(what, limit=-MAX_FRAMES)
     whole.stack = traceback.StackSummary.from_list(f for f in whole.stack if not f.filename.startswith(_PACKAGE))
     text = masked(redact(bare_urls("".join(whole.format())[-MAX_TEXT:])), secrets).rstrip()
-    data = _SURROGATES.sub("\ufffd", text).encode()
+    data = json_text.without_surrogates(text).encode()
     return data.decode() if len(data) <= MAX_TRACE else "..." + data[3 - MAX_TRACE :].decode(errors="ignore")
 
 

@@ -10,11 +10,13 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from runner._agent import adapters
 from runner._agent.adapters import Adapter, Invalid, Unsupported
+from runner._agent.record import field, record
 from runner.errors import BadTool
 
 _INSTEAD = {
@@ -24,7 +26,7 @@ _INSTEAD = {
 }
 
 
-class Parameter(NamedTuple):
+class Parameter(msgspec.Struct, frozen=True):
     """One argument. `default` is what JSON holds; `takes_null`: null is one of its values.
 
     `plain`: a type of which JSON's own values are the values, if the hint is nothing more than one.
@@ -37,7 +39,7 @@ class Parameter(NamedTuple):
     plain: type | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Signature:
     """What a function takes: its parameters, their JSON schema, and the name of its `Call` parameter.
 

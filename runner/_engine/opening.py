@@ -5,11 +5,13 @@ before a line is written.
 """
 
 import contextlib
+import os
 import re
-import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 import eventlog
 import replay
@@ -36,7 +38,7 @@ GRACE = 10.0
 _CONTEXT = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 
 
-class ChildOf(NamedTuple):
+class ChildOf(msgspec.Struct, frozen=True):
     """What a child run gets of its parent besides its task: its identity, and what it must not repeat."""
 
     call: ParentCall
@@ -44,7 +46,7 @@ class ChildOf(NamedTuple):
     fork_guard: tuple[ParentEffect, ...]
 
 
-class Opened(NamedTuple):
+class Opened(msgspec.Struct, frozen=True):
     """A run that this process holds. `resumed`: its opening line is not written yet."""
 
     life: Life
@@ -83,7 +85,7 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     if child is not None:
         taken |= {"fork_guard": child.fork_guard, "uid": child.uid, "parent_call": child.call}
     begun = clock.wall()
-    name = run if run is not None else keys.run_id(agent.name, begun, secrets.token_hex(4))
+    name = run if run is not None else keys.run_id(agent.name, begun, os.urandom(4).hex())
     host, pid = store.host()
     opening = RunStarted(
         run=name,

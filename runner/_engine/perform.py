@@ -14,8 +14,9 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 import eventlog
 from replay import CallState, Event, State
@@ -39,8 +40,7 @@ from runner.errors import ModelError, ToolFailed
 Files = Callable[[str, bool], Workspace | None]
 
 
-@dataclass
-class Executor:
+class Executor(msgspec.Struct, eq=False):
     """What a life may touch: its agent's model and tools, and the workspace for a call (`files(call, writable)`)."""
 
     agent: AnyAgent

@@ -59,7 +59,7 @@ async def carry(opened: Opened, on_question: OnQuestion | None) -> tuple[State, 
 
 async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, bool]:
     """Begin a life: its state once nothing is due, and whether it only looked. A pause is put to the hook first."""
-    life, state, resumed = opened
+    life, state, resumed = opened.life, opened.state, opened.resumed
     life.executor.child = functools.partial(children.carry_on, life, carry, entered)
     if resumed and _rests(life, state):
         return state, True

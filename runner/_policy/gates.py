@@ -9,7 +9,8 @@ nothing has happened yet. Nobody is asked about a call that an earlier gate keep
 """
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from replay import Event
 from replay.events import QuestionAsked, ResultRecorded
@@ -21,7 +22,7 @@ from runner._policy.pending import Pending
 Closed = ResultRecorded | QuestionAsked | None
 
 
-class Gate(NamedTuple):
+class Gate(msgspec.Struct, frozen=True):
     """One condition. `closed` gives the event that stands in for the call, or None; `tried`: it is asked at retries."""
 
     condition: str

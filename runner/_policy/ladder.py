@@ -24,7 +24,8 @@ promised of a tool is what happens to it.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+
+import msgspec
 
 from replay import CallState, Event, State
 from replay.events import AttemptMarked, LookupAsked, ResultRecorded, WaitUntil
@@ -203,7 +204,7 @@ def operator_notes(call: CallState, state: State) -> tuple[tuple[str, str], ...]
     )
 
 
-class Rung(NamedTuple):
+class Rung(msgspec.Struct, frozen=True):
     """One way to settle a call in doubt.
 
     `offered`: whether the tool's declaration has this rung at all; `decides`: whether it can settle this call now;

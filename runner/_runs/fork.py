@@ -7,7 +7,7 @@ process dies between the two, the parent is stopped without a fork, its stop nam
 it again makes it. The other order would leave two runs that both go on.
 """
 
-import secrets
+import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
@@ -95,7 +95,7 @@ def _planned(
     forked = replay.fork(
         lines,
         at,
-        run=new if new is not None else keys.run_id(parent.agent, wall, secrets.token_hex(4)),
+        run=new if new is not None else keys.run_id(parent.agent, wall, os.urandom(4).hex()),
         uid=store.disk.random(keys.UID),
         at=now,
         host=host,

@@ -62,7 +62,7 @@ def missing_believed_at_once(patch: pytest.MonkeyPatch) -> None:
         events = look(tool, call, now)
         return [replace(event, believes=True) if isinstance(event, LookupAsked) else event for event in events]
 
-    rungs = tuple(r._replace(act=hasty) if r is ladder.SERVICE else r for r in ladder.RUNGS)
+    rungs = tuple(replace(r, act=hasty) if r is ladder.SERVICE else r for r in ladder.RUNGS)
     patch.setattr(ladder, "RUNGS", rungs)
 
 
