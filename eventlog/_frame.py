@@ -33,10 +33,10 @@ NO_SUM: Final = "0" * 32
 """`prev` of the first line."""
 
 _TAIL = len(b',"sum":"' + b"0" * 32 + b'"}\n')
-_PREFIX = re.compile(
+_PREFIX = (
     rb'\{"seq":(0|[1-9][0-9]{0,17}),"life":([1-9][0-9]{0,8}),'
     rb'"at":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)",'
-    rb'"prev":"([0-9a-f]{32})",(?:"events":(?=\[)|"header":(?=(\{)))',
+    rb'"prev":"([0-9a-f]{32})",(?:"events":(?=\[)|"header":(?=(\{)))'
 )
 _LINE = msgspec.json.Decoder(Line)
 _EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -196,7 +196,7 @@ def _plain(data: bytes) -> Line | None:
 
 def _content(data: bytes, given: str) -> Line:
     """Read what a line says before its sum, which is `given` and was compared already. The bytes are not copied."""
-    match = _PREFIX.match(data)
+    match = re.match(_PREFIX, data)
     if match is None:
         raise Bad("the first fields of a line are not what they must be")
     seq, life, time, prev, has_header = match.groups()

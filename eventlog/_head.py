@@ -22,9 +22,9 @@ from eventlog._lock import Lock
 from eventlog._names import HEAD
 
 SIZE: Final = 256
-_SHAPE = re.compile(
+_SHAPE = (
     rb'\{"state":"(open|closed)","segment":([1-9][0-9]{0,5}|0),"seq":(-1|0|[1-9][0-9]{0,17}),'
-    rb'"offset":(0|[1-9][0-9]{0,17}),"sum":"([0-9a-f]{32})","check":"([0-9a-f]{32})"\} *\n',
+    rb'"offset":(0|[1-9][0-9]{0,17}),"sum":"([0-9a-f]{32})","check":"([0-9a-f]{32})"\} *\n'
 )
 
 
@@ -55,7 +55,7 @@ def encode(head: Head) -> bytes:
 
 def decode(data: bytes) -> Head | None:
     """Read a head's bytes; None when they are not exactly a head."""
-    match = _SHAPE.fullmatch(data) if len(data) == SIZE else None
+    match = re.fullmatch(_SHAPE, data) if len(data) == SIZE else None
     if match is None or digest(data[: data.index(b',"check":')]) != match[6].decode():
         return None
     return Head(int(match[3]), match[5].decode(), int(match[2]), int(match[4]), closed=match[1] == b"closed")

@@ -87,5 +87,5 @@ def _annotations(kind: type) -> dict[str, Any]:
     return own
 
 
-def _restored(kind: Any, *args: object) -> StructuredError:
+def _restored(kind: type[StructuredError], *args: object) -> StructuredError:
     return kind.__new__(kind, *args)

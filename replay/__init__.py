@@ -8,7 +8,6 @@ Pure: no clock, no disk, no tool, no randomness; time is an input that the log h
     story = replay.audit(store.read(run).lines)    # what the run did, for people
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from replay import events, messages, state, values
@@ -18,7 +17,6 @@ from replay._digest import of_value as digest_value
 from replay._event import Event
 from replay._fold import fold, load, step
 from replay._fold_asks import with_queue
-from replay._fork import Fork, effects, fork
 from replay._frozen import FOLD_VERSION, dump, restore
 from replay.errors import Diverged, IllegalEvent, NoSuchLine, NotFaithful, ReplayError, Undecodable
 from replay.events import AnyEvent
@@ -26,25 +24,28 @@ from replay.state import NEW, CallState, Question, State
 
 if TYPE_CHECKING:
     from replay import stories
-    from replay._audit import Teller, audit
-    from replay._divergence import Divergence, Drift, Retraced
-    from replay._retrace import retrace
-    from replay.stories import Audit, Finding
+    from replay._looking_back import (
+        Audit,
+        Divergence,
+        Drift,
+        Finding,
+        Fork,
+        Retraced,
+        Teller,
+        audit,
+        effects,
+        fork,
+        retrace,
+    )
 else:
-    _LATER = {
-        "replay._audit": ("Teller", "audit"),
-        "replay._divergence": ("Divergence", "Drift", "Retraced"),
-        "replay._retrace": ("retrace",),
-        "replay.stories": ("Audit", "Finding"),
-    }
 
     def __getattr__(name: str) -> Any:
-        """What only looks back, at what a run did, is imported when it is named: no run needs it."""
-        if name == "stories":
-            return importlib.import_module("replay.stories")
-        for module, names in _LATER.items():
-            if name in names:
-                return globals().setdefault(name, getattr(importlib.import_module(module), name))
+        """What only looks back at a run is imported when it is named: no run needs it."""
+        if not name.startswith("_"):
+            import replay._looking_back as later  # noqa: PLC0415 (see above)
+
+            if name in later.__all__:
+                return globals().setdefault(name, getattr(later, name))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -8,11 +8,11 @@ say anything.
 import importlib
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).parents[1]
 
 for name in ("eventlog", "replay"):  # in this order: replay imports eventlog
     found = importlib.import_module(name).__file__ or "a folder without code"
-    if Path(found).resolve().parent != HOME / name:
+    if Path(found).parent != HOME / name and Path(found).resolve().parent != HOME.resolve() / name:
         message = (
             f"the package {name} that Python imports is {found}, not refold's in {HOME}: "
             "rename your own file, or uninstall the distribution that brings it"

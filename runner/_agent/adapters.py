@@ -11,7 +11,7 @@ import pathlib
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Unsupported(TypeError):
     """A type that can't be an argument; the text says what to write instead."""
 
 
-class Problem(NamedTuple):
+class Problem(msgspec.Struct, frozen=True):
     """What is wrong, and where in the value."""
 
     path: Path

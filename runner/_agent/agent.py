@@ -13,7 +13,7 @@ from replay.values import Definitions, Limits
 from runner._agent import output as _output
 from runner._agent.adapters import Unsupported
 from runner._agent.context import Policy
-from runner._agent.declaration import AGENT, AgentOptions, PlainOptions
+from runner._agent.declaration import AGENT
 from runner._agent.generics import Defaults, TypeVar
 from runner._agent.loop import Loop
 from runner._agent.model import Model, ToolSpec
@@ -24,6 +24,8 @@ from runner.errors import BadAgent
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from runner._agent.declaration import AgentOptions, PlainOptions
 
 InputsT = TypeVar("InputsT", default=None)
 ResourcesT = TypeVar("ResourcesT", default=None)

@@ -10,7 +10,6 @@ and no attempt is made. A number that its parameter's type would change is refus
 one intent.
 """
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
@@ -22,7 +21,7 @@ import msgspec
 from runner._agent import json_text
 from runner._agent.adapters import ByMsgspec, Invalid, Problem
 from runner._agent.json_text import InvalidArguments, parse
-from runner._agent.json_values import NOTHING, Path, at, meant, place, shown
+from runner._agent.json_values import NOTHING, Path, at, copied, meant, place, shown
 from runner._agent.signature import Parameter, Signature
 from runner._agent.typed import repaired
 
@@ -62,12 +61,12 @@ def bind(parameters: Mapping[str, Parameter], written: dict[str, Any]) -> dict[s
         elif sent is NOTHING and parameter.required:
             problems.append(Problem((name,), "it is required and missing"))
         elif sent is NOTHING or (sent is None and not parameter.required and not parameter.takes_null):
-            values[name] = parameter.adapter.load(copy.deepcopy(parameter.default))
+            values[name] = parameter.adapter.load(copied(parameter.default))
         else:
             try:
                 values[name] = repaired(parameter.adapter, sent)
             except Invalid as invalid:
-                problems += [Problem((name, *path), _with_sent(text, sent, path)) for path, text in invalid.problems]
+                problems += [Problem((name, *p.path), _with_sent(p.text, sent, p.path)) for p in invalid.problems]
     if problems:
         raise InvalidArguments(_listed(problems))
     return values
@@ -79,7 +78,7 @@ def _with_sent(text: str, sent: Any, path: Path) -> str:
 
 
 def _listed(problems: list[Problem]) -> str:
-    lines = [f"- {place(path)}: {text}" for path, text in problems[:MOST_PROBLEMS]]
+    lines = [f"- {place(one.path)}: {one.text}" for one in problems[:MOST_PROBLEMS]]
     if len(problems) > MOST_PROBLEMS:
         lines.append(f"- and {len(problems) - MOST_PROBLEMS} more")
     return "\n".join(["its arguments do not fit", *lines, "Call the tool again with all of these put right"])
@@ -177,7 +176,7 @@ def _with_defaults(written: dict[str, Any], properties: dict[str, Any]) -> dict[
     """What was written, in the order of a schema, with the schema's defaults for what was left out."""
     shown = {name: part["default"] for name, part in properties.items() if isinstance(part, dict) and "default" in part}
     names = [name for name in properties if name in written or name in shown]
-    return {name: copy.deepcopy(shown[name]) if name not in written else written[name] for name in [*names, *written]}
+    return {name: copied(shown[name]) if name not in written else written[name] for name in [*names, *written]}
 
 
 def _as_written(written: Any, bound: Any, where: str) -> Any:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, Required, TypedDict, TypeGuard, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeGuard, get_args, get_type_hints
 
 import msgspec
 
@@ -173,21 +173,22 @@ AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
 """What each field of an agent accepts, and in words."""
 
 
-class AgentOptions(TypedDict, total=False):
-    """What has no part in an agent's type."""
+if TYPE_CHECKING:
 
-    name: Required[str]
-    model: Required[Model]
-    limits: Limits
-    context: Policy | None
-    approve: Literal["ask", "off"]
-    parameters: Mapping[str, Any]
-    output_retries: int
-    answer_within: timedelta | None
-    parallel: int
+    class AgentOptions(TypedDict, total=False):
+        """What has no part in an agent's type."""
 
+        name: Required[str]
+        model: Required[Model]
+        limits: Limits
+        context: Policy | None
+        approve: Literal["ask", "off"]
+        parameters: Mapping[str, Any]
+        output_retries: int
+        answer_within: timedelta | None
+        parallel: int
 
-class PlainOptions(AgentOptions, total=False):
-    """The same for an agent without inputs."""
+    class PlainOptions(AgentOptions, total=False):
+        """The same for an agent without inputs."""
 
-    instructions: str
+        instructions: str

@@ -128,6 +128,16 @@ def _held(value: object) -> Iterable[object]:
     return [getattr(value, name) for name in names if hasattr(value, name)]
 
 
+def copied(value: T) -> T:
+    """A copy of what JSON has, with its own lists and dictionaries."""
+    copies: Any = value
+    if isinstance(value, dict):
+        copies = {name: copied(member) for name, member in value.items()}
+    elif isinstance(value, list):
+        copies = [copied(member) for member in value]
+    return cast("T", copies)
+
+
 def sorted_sets(value: Any, plain: Any) -> Any:
     """`plain`, which is `value` as JSON, with the members of every set in it sorted."""
     if isinstance(plain, dict):

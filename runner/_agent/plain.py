@@ -29,7 +29,7 @@ MAX_VALUES = 1 << 20
 MAX_IMAGES = 5 << 20
 """The most characters of base64 that the images of one result may take together."""
 MOST_IMAGES = 20
-_BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
+_BASE64 = "[A-Za-z0-9+/]*={0,2}"
 SEEN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """The kinds of images that models see."""
 SLACK = 64 << 10
@@ -161,7 +161,12 @@ class Walk:
         data = base64.b64encode(given).decode() if isinstance(given, bytes) else given
         size = f"{image.mime}, {len(data)} characters of base64"
         room = MAX_IMAGES - sum(len(one.data) for one in self.images)
-        if image.mime not in SEEN or len(self.images) == MOST_IMAGES or len(data) > room or not _BASE64.fullmatch(data):
+        if (
+            image.mime not in SEEN
+            or len(self.images) == MOST_IMAGES
+            or len(data) > room
+            or not re.fullmatch(_BASE64, data)
+        ):
             self.lossy = True
             return f"[{size}, not kept]"
         self.images.append(Image(image.mime, data))

@@ -4,6 +4,7 @@
 does. A record's methods are those here. What `dataclasses` and `inspect` ask a class for is made when they ask.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
@@ -63,8 +64,6 @@ class _Asked:
             return getattr(twin, self.name)
         if one is not None or kind.__init__ is not _Record.__init__:
             raise AttributeError(self.name)
-        import inspect  # noqa: PLC0415 (as above)
-
         return inspect.signature(twin)
 
 
@@ -125,9 +124,7 @@ def _refuse(why: str) -> NoReturn:
 
 def _annotations(kind: type) -> Mapping[str, Any]:
     if sys.version_info >= (3, 14):
-        import annotationlib  # noqa: PLC0415 (of later editions of Python)
-
-        return annotationlib.get_annotations(kind, format=annotationlib.Format.FORWARDREF)
+        return inspect.get_annotations(kind, format=3)  # FORWARDREF
     own: Mapping[str, Any] = vars(kind).get("__annotations__", {})  # far less work than inspect.get_annotations
     return own
 

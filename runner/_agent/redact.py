@@ -95,8 +95,13 @@ class Whole:
 class Token(Anchored):
     """A pattern that is tried only where a word of some length begins."""
 
-    def __init__(self, pattern: str, least: int) -> None:
-        super().__init__(rf"[A-Za-z0-9_-]{{{least},}}", pattern, re.NOFLAG)
+    def __init__(self, pattern: str, least: int, also: Callable[[str], bool]) -> None:
+        super().__init__(rf"[A-Za-z0-9_-]{{{least},}}", pattern)
+        self._also = also
+
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join([self._parts[1], *filter(self._also, SHAPES.values())]))
 
     def _starts(self, text: str) -> Iterator[int]:
         for word in self._words.finditer(text):
@@ -121,8 +126,8 @@ _DOTTED = (
     r"|[\w~.]{3}\dQ~[\w~.-]{31,34}|[a-z0-9]{14}\.atlasv1\.[\w=-]{60,70}+|1//0[\w-]{30,}+"
     r"|ey[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+){0,3}"
 )
-_SHORT = [shape for shape in SHAPES.values() if re.match(r"(?:\(\?i?:)*[\w-]{1,11}(?:\\?\.|\))", shape)]
-"""Shapes whose first word is short: they go on after a dot."""
+_SHORT = r"(?:\(\?i?:)*[\w-]{1,11}(?:\\?\.|\))"
+"""How a shape begins whose first word is short: it goes on after a dot."""
 _HASH = r"\$(?:2[abxy]\$\d\d|[156y]|argon2(?:id?|d)|scrypt|pbkdf2-[a-z0-9]{3,8})\$[./A-Za-z0-9$,=+-]{20,}+"
 
 _KEY_OF = (
@@ -152,8 +157,8 @@ SECRET_PATTERNS: tuple[SecretPattern, ...] = (
         "-----begin ",
         r"-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----(?s:.)*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)",
     ),
-    Token("|".join([_PREFIXES, _TOKENS, *(shape for shape in SHAPES.values() if shape not in _SHORT)]), 12),
-    Token("|".join([_DOTTED, *_SHORT]), 2),
+    Token(f"{_PREFIXES}|{_TOKENS}", 12, lambda shape: not re.match(_SHORT, shape)),
+    Token(_DOTTED, 2, lambda shape: bool(re.match(_SHORT, shape))),
     Whole(_HASH),
     Anchored(
         r"hooks\.slack\.com/|/api/webhooks/|/bot\d|\.webhook\.office",

@@ -4,7 +4,6 @@ The schema shows the defaults, because they are what runs when an argument is le
 hold, or that is not of its parameter's type, is refused when the tool is declared.
 """
 
-import copy
 import functools
 import inspect
 import json
@@ -16,6 +15,7 @@ import msgspec
 
 from runner._agent import adapters
 from runner._agent.adapters import Adapter, Invalid, Unsupported
+from runner._agent.json_values import copied
 from runner._agent.record import field, record
 from runner.errors import BadTool
 
@@ -142,7 +142,7 @@ def given(name: str, function: Callable[..., object], call_type: type, schema: d
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
         raise BadTool(name, "its schema does not describe an object")
     shown = {"properties": {}, **{key: value for key, value in schema.items() if key != "description"}}
-    return Signature({}, copy.deepcopy(shown), parameters.call, given=True, inputs=parameters.inputs)
+    return Signature({}, copied(shown), parameters.call, given=True, inputs=parameters.inputs)
 
 
 def _schema(parameters: Mapping[str, Parameter], doc: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ the tool's timeout, or an attempt could still be in flight when the service has 
 
 from __future__ import annotations
 
-import copy
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
@@ -146,7 +145,8 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
 
     def around(self, wrapper: Callable[[Callable[..., object]], Callable[..., object]]) -> Self:
         """A copy whose body is `wrapper(function)`: same name, schema, effect and lookup. For tests and instruments."""
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other.function = wrapper(self.function)
         other.is_async = inspect.iscoroutinefunction(other.function)
         return other

@@ -96,4 +96,4 @@ class Typed:
 
 def listed(invalid: Invalid) -> str:
     """Every problem with its place, on one line."""
-    return "; ".join(f"{place(path)}: {text}" if path else text for path, text in invalid.problems)
+    return "; ".join(f"{place(one.path)}: {one.text}" if one.path else one.text for one in invalid.problems)

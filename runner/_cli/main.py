@@ -3,36 +3,34 @@
 Other packages bring commands by the entry-point group `refold.commands`; see `runner.commands`.
 """
 
-import importlib.metadata
+from __future__ import annotations
+
+import importlib
 import io
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import click
 
-from runner._cli._commands.answer import allow, approve, edit, park, refuse, respond, send, settle, stop
-from runner._cli._commands.audit import audit
-from runner._cli._commands.bench import bench
-from runner._cli._commands.code import guarantees, preflight, retrace
-from runner._cli._commands.export import export, report
-from runner._cli._commands.log import cat, compact, copy, migrate, verify
-from runner._cli._commands.ls import inbox, ls
-from runner._cli._commands.mcp import mcp
-from runner._cli._commands.resume import resume
-from runner._cli._commands.run import enqueue, fork, run
-from runner._cli._commands.show import show
-from runner._cli._commands.ui import ui
-from runner._cli._commands.upkeep import prune, salvage
-from runner._cli._commands.worker import worker
 from runner._cli._io import errors as _errors
 from runner._cli._io import logging_setup, out
 from runner._cli._io.errors import Refused
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from importlib.metadata import EntryPoint, EntryPoints
+
 GROUP = "refold.commands"
+_OURS = """
+run=run enqueue=run worker=worker resume=resume stop=answer park=answer fork=run send=answer approve=answer
+refuse=answer edit=answer respond=answer allow=answer settle=answer ls=ls inbox=ls show=show audit=audit report=export
+ui=ui cat=log verify=log salvage=upkeep compact=log prune=upkeep migrate=log copy=log retrace=code preflight=code
+export=export guarantees=code mcp=mcp bench=bench
+"""
+COMMANDS: dict[str, str] = dict(pair.split("=") for pair in _OURS.split())
+"""Ours, from doing to looking, each with its module, which is imported when the command is run or listed."""
 
 
 class Root(click.Group):
@@ -48,15 +46,15 @@ class Root(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's own signature)
         """Ours in the order of their registration, from doing to looking; then those of other packages."""
-        return [*self.commands, *(name for _, names in external_names(self.commands) for name in names)]
+        return [*COMMANDS, *(name for _, names in external_names(COMMANDS) for name in names)]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (as above)
         """One of ours, else one that a package brought."""
-        return super().get_command(ctx, cmd_name) or external_command(cmd_name)
+        return our_command(cmd_name) or external_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
-        for heading, names in (("Commands", list(self.commands)), *external_names(self.commands)):
+        for heading, names in (("Commands", list(COMMANDS)), *external_names(COMMANDS)):
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
             if found:
                 with formatter.section(heading):
@@ -78,9 +76,24 @@ class Root(click.Group):
             ctx.exit(_errors.status(error))
 
 
+def our_command(name: str) -> click.Command | None:
+    """The command of this name, if it is one of ours."""
+    if name not in COMMANDS:
+        return None
+    found: click.Command = getattr(importlib.import_module(f"runner._cli._commands.{COMMANDS[name]}"), name)
+    return found
+
+
+def _entries(name: str | None = None) -> EntryPoints:
+    import importlib.metadata  # forty modules, for a name that is not ours
+
+    entries = importlib.metadata.entry_points(group=GROUP)
+    return entries if name is None else entries.select(name=name)
+
+
 def external_names(taken: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     """The names that are not `taken`, sorted under a heading each: other packages' first, our demonstration last."""
-    entries = [entry for entry in entry_points(group=GROUP) if entry.name not in taken]
+    entries = [entry for entry in _entries() if entry.name not in taken]
     demonstration = {entry.name for entry in entries if _package(entry) == "refold"}
     yield "Commands of other packages", sorted({entry.name for entry in entries} - demonstration)
     yield "Demonstration", sorted(demonstration)
@@ -88,7 +101,7 @@ def external_names(taken: Collection[str]) -> Iterator[tuple[str, list[str]]]:
 
 def external_command(name: str) -> click.Command | None:
     """The command of this name, or None. One that can't be imported is a command that says so."""
-    entry = next(iter(entry_points(group=GROUP, name=name)), None)
+    entry = next(iter(_entries(name)), None)
     if entry is None:
         return None
     try:
@@ -127,6 +140,8 @@ def _open_closed_streams() -> None:
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click's own signature)
     if value:
+        import importlib.metadata
+
         try:
             version = importlib.metadata.version("refold")
         except importlib.metadata.PackageNotFoundError:
@@ -144,11 +159,3 @@ def main(*, verbose: bool) -> None:
     Exit status: 0 finished, 1 stopped or failed, 2 usage, 3 waiting for a person, 4 another process holds the run,
     5 the log is damaged, 6 finished and a result could not be kept as it came.
     """
-
-
-for command in (
-    *(run, enqueue, worker, resume, stop, park, fork, send, approve, refuse, edit, respond, allow, settle),
-    *(ls, inbox, show, audit, report, ui, cat, verify, salvage, compact, prune, migrate, copy),
-    *(retrace, preflight, export, guarantees, mcp, bench),
-):
-    main.add_command(command)

@@ -12,7 +12,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -65,14 +65,8 @@ class Streamed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped: int = 0
 
 
-class Told(NamedTuple):
-    """A line or a piece, of the run with this `uid`; `pieces` counts the pieces so far, this one included."""
-
-    uid: str
-    pieces: int
-    what: Streamed
-
-
+Told = tuple[str, int, Streamed]
+"""The uid of a run, the pieces of it so far, this one included, and a line or a piece."""
 Futures = set["asyncio.Future[None]"]
 
 
@@ -104,7 +98,7 @@ class Feed:
         """Tell something; from any thread."""
         with self._lock:
             self._pieces += what.kind != "saved"
-            self._kept.append(Told(uid, self._pieces, what))
+            self._kept.append((uid, self._pieces, what))
             self._end += 1
             is_awaited = bool(self._waiting)
         if is_awaited:  # most that is told comes while the listeners are being woken already

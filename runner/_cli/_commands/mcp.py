@@ -50,7 +50,7 @@ def server(root: click.Group, runs: str) -> Any:
     made = MCPServer("refold", instructions=ABOUT, log_level="WARNING")
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
     for name in OFFERED:
-        command = root.commands.get(name)
+        command = root.get_command(click.Context(root), name)
         if command is not None and _usable(command):
             about = (command.help or "").split("\n\n", 1)[0].replace("\n", " ")
             made.add_tool(_tool(command, runs), name=name, description=about, annotations=hints)

@@ -97,7 +97,7 @@ class Table:
         """Take note of what a run saved."""
         self._states[state.run] = state
 
-    def table(self, worker: runner.Worker) -> None:
+    def table(self, worker: "runner.Worker") -> None:
         """Draw the runs that are carried, and print those that no longer are."""
         from rich.text import Text
 
