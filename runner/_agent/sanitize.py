@@ -13,7 +13,7 @@ import traceback
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -43,7 +43,7 @@ _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 _encoder = msgspec.json.Encoder()
 
 
-class Stored(NamedTuple):
+class Stored(msgspec.Struct, frozen=True):
     """A result that any save can hold; `lossy` when it is not exactly what came."""
 
     text: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any, TypeVarTuple
+
+import msgspec
 
 from replay import Event
 from runner._engine.bell import Bell
@@ -15,11 +16,10 @@ from runner._engine.inflight import InFlight
 Ts = TypeVarTuple("Ts")
 
 
-@dataclass
-class Outcomes:
+class Outcomes(msgspec.Struct):
     """What came back. `error` is raised once the events are saved."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = []
     error: BaseException | None = None
 
 

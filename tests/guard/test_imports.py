@@ -53,7 +53,7 @@ def test_a_start_imports_no_more_modules_of_ours_than_it_did() -> None:
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True, timeout=300)
-    assert int(done.stdout) <= 136
+    assert int(done.stdout) <= 138
 
 
 def test_reviews_are_there_for_whoever_names_them() -> None:

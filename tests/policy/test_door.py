@@ -288,7 +288,7 @@ def test_text_of_another_class_is_its_text() -> None:
         def __str__(self) -> str:
             raise AssertionError
 
-    assert sanitize.result(Odd("abc")) == ("abc", False, ())
+    assert sanitize.result(Odd("abc")) == sanitize.Stored("abc", lossy=False)
     assert stored([Odd("abc")]) == '["abc"]'
 
 
