@@ -47,8 +47,9 @@ demo: $(READY)
 	@grep -q '16/16' $(DEMO)/answer || { echo 'demo: the resumed run did not pass 16 of 16 checks' >&2; exit 1; }
 	$(call step,0,verify "$$(cat $(DEMO)/run)" --runs $(DEMO)/runs)
 
-# MEASURED adds coverage to the same run: make test MEASURED=1
-COVERED := $(if $(MEASURED),--cov --cov-report=term)
+# MEASURED adds coverage: make test MEASURED=1. It doubles the time of tests that compute, so the largest sweeps, which go
+# where other tests go, too, are left to `make test-full UNMEASURED=1`.
+COVERED := $(if $(MEASURED),-m 'not full and not unmeasured' --cov --cov-report=term)
 
 test: $(READY)
 	$(RUN) pytest $(COVERED)
@@ -71,7 +72,7 @@ slow: $(READY)
 
 # The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted.
 test-full: $(READY)
-	$(RUN) pytest -m full -p tests.support.figures -o faulthandler_timeout=900
+	$(RUN) pytest -m '$(if $(UNMEASURED),full or unmeasured,full)' -p tests.support.figures -o faulthandler_timeout=900
 
 # Which tests try which fault: a table made from the tests' marks.
 faults: $(READY)
@@ -142,6 +143,7 @@ arrows: $(READY)
 coverage: $(READY)
 	$(RUN) coverage erase
 	$(MAKE) test MEASURED=1
+	$(RUN) pytest -m 'unmeasured and not full'
 
 format: $(READY)
 	$(RUN) ruff format

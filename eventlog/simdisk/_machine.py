@@ -50,14 +50,16 @@ class Machine:
 
     def find(self, path: PurePath | str) -> int:
         """Give the number of what has a path. Raises `FileNotFoundError` and `NotADirectoryError`."""
-        number = ROOT
-        for part in filter(None, str(path).split("/")):
-            names = self.directories.get(number)
-            if names is None:
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-            if part not in names:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-            number = names[part]
+        number, directories = ROOT, self.directories
+        for part in str(path).split("/"):
+            if not part:
+                continue
+            try:
+                number = directories[number][part]
+            except KeyError:
+                if number in directories:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
         return number
 
     def directory(self, path: PurePath | str) -> int:

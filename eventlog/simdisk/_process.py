@@ -192,7 +192,7 @@ class Process(eventlog.Disk):
 
     def _within(self, path: Path | str, within: int | None) -> None:
         """Insist that the directory is the one that the path names: there are no links here that could differ."""
-        if within is not None and self._file(within) != self.machine.directory(Path(path).parent):
+        if within is not None and self._file(within) != self.machine.directory(str(path).rpartition("/")[0]):
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
     def _opened(self, number: int, *, write: bool) -> int:

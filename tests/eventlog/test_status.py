@@ -176,6 +176,7 @@ def test_sigkill_between_a_lines_sync_and_the_head_leaves_no_status_that_forgets
     assert left(tmp_path) is None
 
 
+@pytest.mark.unmeasured
 @pytest.mark.fault("a power cut around a status")
 @pytest.mark.parametrize("model", ["ext4", "posix"])
 def test_no_crash_leaves_a_status_of_other_lines(model: simdisk.Model, tmp_path: Path) -> None:

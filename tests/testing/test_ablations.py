@@ -81,6 +81,7 @@ def found(row: Row) -> str:
     return f"{DUPLICATES if twice else ''} {[one.why for one in swept.failures] or ''}"
 
 
+@pytest.mark.unmeasured
 @pytest.mark.fault("safeguard removed")
 @pytest.mark.parametrize("row", ROWS, ids=[row.safeguard for row in ROWS])
 def test_without_it_the_sweep_finds_something(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +93,7 @@ def test_without_it_the_sweep_finds_something(row: Row, monkeypatch: pytest.Monk
 CONTROLS = {f"{row.mode} {row.script[0].calls[0].tool} {len(row.script)}": row for row in reversed(ROWS)}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("row", CONTROLS.values(), ids=CONTROLS)
 def test_with_it_the_same_sweep_finds_nothing(row: Row) -> None:
     """The control: the same sweeps of the runner as it is."""

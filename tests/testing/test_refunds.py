@@ -95,6 +95,7 @@ def _swept(**options: Any) -> testing.SweepReport:
     )
 
 
+@pytest.mark.unmeasured
 @pytest.mark.fault("a feature of typed agents loses or repeats an effect at some moment of a crash")
 def test_no_crash_at_any_point_repeats_or_loses_an_effect() -> None:
     """With inputs, resources, a final tool, every decision, a rule, a lapse, a message and marks for old results."""

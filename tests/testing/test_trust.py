@@ -30,6 +30,7 @@ PAIRS = [
 """Each right agent with each mode; every run of the tests tries a quarter, so that each agent and mode has its turn."""
 
 
+@pytest.mark.unmeasured
 @pytest.mark.fault("false alarm of the sweep")
 @pytest.mark.parametrize(("case", "mode"), PAIRS)
 def test_no_right_agent_is_accused(case: Case, mode: testing.Mode) -> None:
@@ -38,6 +39,7 @@ def test_no_right_agent_is_accused(case: Case, mode: testing.Mode) -> None:
     assert not report.failures, str(report)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.fault("mistake in a tool")
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 def test_every_wrong_agent_is_found_with_its_cause(case: Case) -> None:

@@ -83,6 +83,7 @@ ROWS = (
 )
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("row", ROWS, ids=[row.safeguard for row in ROWS])
 def test_without_it_something_goes_red(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each safeguard is there because leaving it out loses or invents something, and something here sees that."""
@@ -90,6 +91,7 @@ def test_without_it_something_goes_red(row: Row, monkeypatch: pytest.MonkeyPatch
     assert re.search(row.says, row.noticed_by(row.wrap))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("noticed_by", dict.fromkeys(row.noticed_by for row in ROWS), ids=range(7))
 def test_with_everything_in_place_nothing_is_red(noticed_by: Callable[[Wrap], str]) -> None:
     """The control: what notices the missing safeguards has nothing to say about the log as it is."""
