@@ -88,9 +88,8 @@ class Executor(msgspec.Struct, eq=False):
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            failed = ModelFailed(
-                error=sanitize.error(error), transient=True, billed=True, error_type=failures.type_of(error)
-            )
+            kind = failures.type_of(error)
+            failed = ModelFailed(error=sanitize.error(error), transient=True, billed=True, error_type=kind)
         _logging.logger(run=state.run).info("model failed", error=failed.error, transient=failed.transient)
         return Outcomes([failed])
 
@@ -196,11 +195,14 @@ class Executor(msgspec.Struct, eq=False):
                 return body()
 
             value = await self._in_thread(tool, held, abandon=abandon)
-            return await value if inspect.isawaitable(value) else value
+            if inspect.isawaitable(value):
+                self.flight.limit(tool.timeout)
+                value = await value
         except asyncio.CancelledError as error:
             if self.flight.is_late():
                 raise TimeoutError from error
             raise
+        return value
 
     async def _in_thread(self, tool: Tool, body: Callable[[], object], *, abandon: bool) -> object:
         try:
@@ -212,12 +214,11 @@ class Executor(msgspec.Struct, eq=False):
                 await running.news()
             except asyncio.CancelledError:
                 late = self.flight.is_late()
-                if not (late or running.is_over):
+                if running.is_over:
+                    break
+                if not late:
                     raise
-                if abandon and not running.is_over:
+                if abandon:
                     raise TimeoutError(f"no answer within {tool.timeout:g} s") from None
-                if late:
-                    _logging.logger(tool=tool.name).warning(
-                        "timed out, and its thread still runs", timeout=tool.timeout
-                    )
+                _logging.logger(tool=tool.name).warning("timed out, and its thread still runs", timeout=tool.timeout)
         return running.result()

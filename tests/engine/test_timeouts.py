@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -196,6 +197,24 @@ def test_a_parked_life_keeps_the_lock_until_its_thread_ends(runs: Path, forks: F
     assert stage.written(runs).startswith(before)
     assert stage.results(runs) == {}
     assert runner.read_state("r", runs).in_doubt == ("1.0",)
+
+
+def test_a_coroutine_that_a_late_function_returns_has_a_time_of_its_own(runs: Path) -> None:
+    """What the function took is over; what it returned must not hang for ever either."""
+
+    @runner.tool(timeout=SHORT)
+    async def act() -> None:
+        await asyncio.sleep(FOREVER)
+
+    def slowly(body: Callable[..., object]) -> Callable[..., object]:
+        def call() -> object:
+            threading.Event().wait(SHORT * 3)
+            return body()
+
+        return call
+
+    (question,) = stage.asked(stage.start(ACT, act.around(slowly), runs=runs))
+    assert question.kind == "settle"
 
 
 @pytest.mark.parametrize("plain", [False, True])
