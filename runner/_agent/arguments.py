@@ -111,10 +111,8 @@ def _prepared(raw: str, signature: Signature | None, validate: Validate | None) 
             plain = values = _with_defaults(written, signature.schema["properties"])
         else:
             values, plain = _bound(signature, written)
-            text = _text(plain)
-            if plain is written or text in (raw, _text(written)):  # read again, the same is the same
-                return Arguments(text, plain, values, None if validate is None else validate(plain))
-            values, plain = _read_again(signature, plain)
+            if plain is not written and _text(plain) not in (raw, _text(written)):  # read again, the same is the same
+                values, plain = _read_again(signature, plain)
     except InvalidArguments as invalid:
         return Arguments(raw, problem=str(invalid))
     problem = None if validate is None else validate(plain)

@@ -5,17 +5,16 @@ run's `uid`, which is drawn at its start: the name of a run may be used again on
 identity never.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
+import replay
+
 UID = 16
 """The random bytes of a run's uid."""
-_SHA256 = hashlib.sha256()
-"""Copied for each key. Looking the algorithm up takes longer than the digest."""
 
 
 def key(uid: str, call: str) -> str:
@@ -24,11 +23,8 @@ def key(uid: str, call: str) -> str:
     The first 16 bytes of SHA-256 over `<length>:<bytes>` of the run's uid, then of the call's id; lengths are decimal
     and count UTF-8 bytes.
     """
-    digest = _SHA256.copy()
-    for part in (uid, call):
-        data = part.encode()
-        digest.update(b"%d:%b" % (len(data), data))
-    return digest.hexdigest()[:32]
+    parts = (uid.encode(), call.encode())
+    return replay.digest(b"".join([b"%d:%b" % (len(part), part) for part in parts]))
 
 
 def intent(tool: str, arguments: Mapping[str, object], once_per: Sequence[str]) -> str:
