@@ -101,12 +101,7 @@ class FileLog(Log):
 
     def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
-
-        def whole() -> Line:
-            _, acknowledge = self._save(None, at, events, room, status)
-            return acknowledge()
-
-        return self._writer.do("a save", whole)
+        return self._writer.do("a save", lambda: self._save(at, events, room, status))
 
     def begin(
         self, flushes: Flushes, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None
@@ -115,7 +110,12 @@ class FileLog(Log):
         size = sum(map(len, events)) + len(events) + _FRAME + max(room, 0)
         if self._disk.kernel_flushes != DISK.kernel_flushes or not self._segment.reaches(size):
             return None
-        return self._writer.begin("a save", lambda: self._save(flushes, at, events, room, status))
+
+        def first() -> tuple[Flush | None, Callable[[], Line]]:
+            line, written, flush = self._written(at, events, room, flushes)
+            return flush, lambda: self._acknowledged(line, written, flush, status)
+
+        return self._writer.begin("a save", first)
 
     @property
     def status(self) -> Struct | None:
@@ -188,28 +188,31 @@ class FileLog(Log):
             with contextlib.suppress(OSError):
                 part.release()
 
-    def _save(
-        self, flushes: Flushes | None, at: datetime, events: Sequence[bytes], room: int, status: Status
-    ) -> tuple[Flush | None, Callable[[], Line]]:
-        """Write the line; give its flush, if the kernel carries that on, and what syncs and acknowledges it."""
+    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
+        line, size, _ = self._written(at, events, room)
+        return self._acknowledged(line, size, None, status)
+
+    def _written(
+        self, at: datetime, events: Sequence[bytes], room: int, flushes: Flushes | None = None
+    ) -> tuple[Line, int, Flush | None]:
+        """Write the line; give its bytes and its flush, if the kernel carries that on."""
         at = max(in_utc(self.run, at), self.at)
         data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
         self._writer.dead = CUT_OFF
         self._lock.check()
         self._segment.guard()
         self._segment.preallocate(len(data) + max(room, 0))
-        flush = self._segment.write(data, flushes)
+        return line, len(data), self._segment.write(data, flushes)
 
-        def acknowledge() -> Line:
-            self._segment.sync(len(data), flush)
-            # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
-            self._lock.check()
-            self._advance(line)
-            self._status = status
-            self._writer.done()
-            return line
-
-        return flush, acknowledge
+    def _acknowledged(self, line: Line, size: int, flush: Flush | None, status: Status) -> Line:
+        """Have a line that was written synced, and count it."""
+        self._segment.sync(size, flush)
+        # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
+        self._lock.check()
+        self._advance(line)
+        self._status = status
+        self._writer.done()
+        return line
 
     def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
         if seq is not None and seq != self.seq:

@@ -49,9 +49,10 @@ class OpenSegment:
 
     def preallocate(self, ahead: int) -> None:
         """Have `ahead` bytes of synced zeros, and one more, after the last line. Raises `DiskFull`, unchanged."""
-        if self.reaches(ahead):
+        wanted = self.end + ahead + 1
+        if wanted <= self.laid:
             return
-        target, at = _rounded(self.end + ahead + 1), self.laid
+        target, at = _rounded(wanted), self.laid
         try:
             for piece in _zeros(target - self.laid):
                 self._disk.pwrite(self._fd, piece, at)
