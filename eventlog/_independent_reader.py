@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from eventlog._frame import MAX_LINE
 from eventlog._line import FORMAT
@@ -58,29 +58,23 @@ _plain: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_whole, objec
 _events: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=str, parse_float=str, object_pairs_hook=_each)
 
 
-class Read(NamedTuple):
+class Read:
     """One line as far as its place in the log is concerned. `header` is None for a line of events."""
 
-    seq: int
-    life: int
-    prev: str
-    sum: str
-    header: dict[str, Any] | None
+    def __init__(self, seq: int, life: int, prev: str, total: str, header: dict[str, Any] | None) -> None:
+        self.seq, self.life, self.prev, self.sum, self.header = seq, life, prev, total, header
 
 
-class Piece(NamedTuple):
+class Piece:
     """Bytes of a file from `start` up to a newline, or to the file's end (then it is not `whole`).
 
     `solid` is where its last byte that is no NUL ends, `nul` tells of a NUL before that. `data` is empty when it is
     longer than a line may be.
     """
 
-    start: int
-    end: int
-    solid: int
-    data: bytes
-    whole: bool
-    nul: bool
+    def __init__(self, start: int, end: int, solid: int, data: bytes, *, whole: bool, nul: bool) -> None:
+        self.start, self.end, self.solid, self.data = start, end, solid, data
+        self.whole, self.nul = whole, nul
 
 
 def digest(data: bytes) -> str:

@@ -20,8 +20,8 @@ MAX_SEGMENT = 999_999
 
 _RUN = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SEGMENT = re.compile(r"seg-(?!000000)([0-9]{6})\.jsonl")
-_SNAPSHOT = re.compile(r"snap-(0|[1-9][0-9]{0,17})\.json")
-_TORN = re.compile(r"torn-([0-9]{6})-([0-9a-f]{64})")
+_SNAPSHOT = r"snap-(0|[1-9][0-9]{0,17})\.json"
+_TORN = r"torn-([0-9]{6})-([0-9a-f]{64})"
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))],
 )
@@ -71,19 +71,19 @@ def snapshot_name(seq: int) -> str:
 
 def snapshot_seq(name: str) -> int | None:
     """Give the line that a snapshot's file name names; None when the name is no snapshot's."""
-    match = _SNAPSHOT.fullmatch(name)
+    match = re.fullmatch(_SNAPSHOT, name)
     return int(match[1]) if match else None
 
 
 def makes_a_run(name: str) -> bool:
     """Tell whether a file of this name shows that its directory is a run (a segment, the head or a snapshot)."""
-    return name == HEAD or bool(_SEGMENT.fullmatch(name) or _SNAPSHOT.fullmatch(name))
+    return name == HEAD or bool(_SEGMENT.fullmatch(name) or re.fullmatch(_SNAPSHOT, name))
 
 
 def is_ours(name: str) -> bool:
     """Tell whether a file of this name belongs in a run's directory."""
     known = name in {COPY, INBOX, LOCK, STATUS} or name.startswith(TEMPORARY)
-    return known or makes_a_run(name) or bool(_TORN.fullmatch(name))
+    return known or makes_a_run(name) or bool(re.fullmatch(_TORN, name))
 
 
 def torn_name(segment: int, digest: str) -> str:
@@ -93,5 +93,5 @@ def torn_name(segment: int, digest: str) -> str:
 
 def torn_parts(name: str) -> tuple[int, str] | None:
     """Give the segment and the digest that an evidence file's name names; None when the name is no such file's."""
-    match = _TORN.fullmatch(name)
+    match = re.fullmatch(_TORN, name)
     return (int(match[1]), match[2]) if match else None

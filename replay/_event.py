@@ -44,21 +44,22 @@ class EventType(msgspec.StructMeta):
         title: str = "",
     ) -> Any:
         """The class `name`, noted in `EVENTS` if it is legal anywhere."""
+        tag = tag_of(name)
         made: Any = super().__new__(
             mcs,
             name,
             bases,
             body,
-            tag=tag_of(name),
+            tag=tag,
             tag_field="type",
             frozen=True,
             kw_only=True,
             gc=False,  # a frozen value holds no circle
         )
         made.legal, made.decision, made.stopped, made.words = frozenset(legal.split()), decision, stopped, words
-        made.title = title or tag_of(name)
+        made.title = title or tag
         if legal:
-            EVENTS[tag_of(name)] = made
+            EVENTS[tag] = made
         return made
 
 
