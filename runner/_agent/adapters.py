@@ -5,6 +5,7 @@ of each: msgspec passes over constraints that are not its own, so a mix is refus
 that needs it, so installing it changes no tool.
 """
 
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -93,7 +94,7 @@ def _parts(hint: Any, seen: set[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 def _fields(kind: type) -> dict[str, Any]:
     has = (
-        hasattr(kind, "__dataclass_fields__")
+        dataclasses.is_dataclass(kind)
         or is_typeddict(kind)
         or hasattr(kind, "__attrs_attrs__")
         or hasattr(kind, "__struct_fields__")

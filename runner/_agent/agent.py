@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, overload
 
@@ -17,7 +19,6 @@ from runner._agent.declaration import AGENT
 from runner._agent.generics import Defaults, TypeVar
 from runner._agent.loop import Loop
 from runner._agent.model import Model, ToolSpec
-from runner._agent.record import field, record, replaced
 from runner._agent.tools import Tool
 from runner._agent.typed import DoesNotFit, Typed
 from runner.errors import BadAgent
@@ -35,7 +36,7 @@ Resources = TypeVar("Resources", default=None)
 Output = TypeVar("Output", default=str)
 
 
-@record(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
     """What runs: a plain value, an `Agent[Inputs, Resources, Output]`.
 
@@ -246,7 +247,7 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
 
     def replace(self, **changes: Any) -> Agent[InputsT, ResourcesT, Output_co]:
         """A copy with some fields changed."""
-        return replaced(self, **changes)
+        return dataclasses.replace(self, **changes)
 
     def tool(self, name: str) -> Tool[Any, Any] | None:
         """The tool of this name, or None."""

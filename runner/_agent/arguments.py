@@ -10,6 +10,7 @@ and no attempt is made. A number that its parameter's type would change is refus
 one intent.
 """
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
@@ -21,7 +22,7 @@ import msgspec
 from runner._agent import json_text
 from runner._agent.adapters import ByMsgspec, Invalid, Problem
 from runner._agent.json_text import InvalidArguments, parse
-from runner._agent.json_values import NOTHING, Path, at, copied, meant, place, shown
+from runner._agent.json_values import NOTHING, Path, at, meant, place, shown
 from runner._agent.signature import Parameter, Signature
 from runner._agent.typed import repaired
 
@@ -61,7 +62,7 @@ def bind(parameters: Mapping[str, Parameter], written: dict[str, Any]) -> dict[s
         elif sent is NOTHING and parameter.required:
             problems.append(Problem((name,), "it is required and missing"))
         elif sent is NOTHING or (sent is None and not parameter.required and not parameter.takes_null):
-            values[name] = parameter.adapter.load(copied(parameter.default))
+            values[name] = parameter.adapter.load(copy.deepcopy(parameter.default))
         else:
             try:
                 values[name] = repaired(parameter.adapter, sent)
@@ -174,7 +175,7 @@ def _with_defaults(written: dict[str, Any], properties: dict[str, Any]) -> dict[
     """What was written, in the order of a schema, with the schema's defaults for what was left out."""
     shown = {name: part["default"] for name, part in properties.items() if isinstance(part, dict) and "default" in part}
     names = [name for name in properties if name in written or name in shown]
-    return {name: copied(shown[name]) if name not in written else written[name] for name in [*names, *written]}
+    return {name: copy.deepcopy(shown[name]) if name not in written else written[name] for name in [*names, *written]}
 
 
 def _as_written(written: Any, bound: Any, where: str) -> Any:

@@ -6,13 +6,13 @@ The key is no part of the arguments, which the model writes: a tool takes a para
 
 import contextvars
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Generic, cast
 
 import msgspec
 
 from runner._agent import keys
 from runner._agent.generics import Defaults, TypeVar
-from runner._agent.record import field, record
 from runner._agent.workspace import Workspace
 from runner.errors import NotInACall, NoWorkspace
 
@@ -20,7 +20,7 @@ Inputs_co = TypeVar("Inputs_co", covariant=True, default=object)
 Resources_co = TypeVar("Resources_co", covariant=True, default=object)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Call(Defaults, Generic[Inputs_co, Resources_co]):
     """One attempt of one call: `Call[Inputs, Resources]`; `Call` alone fits every agent.
 

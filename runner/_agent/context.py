@@ -9,6 +9,7 @@ right after a summary, it waits until requests have grown by half, so that it is
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from msgspec.structs import replace
 from replay import State
 from replay.messages import AssistantMessage, Message, ToolResults, Usage, UserMessage
 from replay.values import Summary
-from runner._agent.record import record
 
 INSTRUCTIONS = (
     "Summarise the conversation so far for the agent that will carry it on: the task, what was found out, what was "
@@ -24,7 +24,7 @@ INSTRUCTIONS = (
 )
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Summarise:
     """Let a summary stand for the messages before index `upto`. `instructions` tell the model how to write it."""
 
@@ -32,7 +32,7 @@ class Summarise:
     instructions: str = INSTRUCTIONS
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Trim:
     """Send less: no messages between the first and index `drop`, and a mark for each result before index `blank`."""
 
@@ -47,7 +47,7 @@ WHOLE = Trim()
 Policy = Callable[[Sequence[Message], Summary | None, Usage], Summarise | Trim | None]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class SummariseAfter:
     """A policy: once a reply's input was longer than `tokens`, summarise all but the last `keep` messages."""
 
@@ -66,7 +66,7 @@ class SummariseAfter:
         return Summarise(len(messages) - self.keep, self.instructions)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class KeepLast:
     """A policy: send the first message and the last `messages`."""
 
@@ -76,7 +76,7 @@ class KeepLast:
         return Trim(drop=len(messages) - self.messages)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class DropResults:
     """A policy: send the results of calls only in the last `keep` messages, and a mark in place of earlier ones."""
 
@@ -86,7 +86,7 @@ class DropResults:
         return Trim(blank=len(messages) - self.keep)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class TokenBudget:
     """A policy: once a reply's input was longer than `tokens`, leave out the oldest messages, to three quarters of it.
 

@@ -6,10 +6,11 @@ and the same order with the amount written out would be another intent. A set's 
 process, and an intent must not.
 """
 
+import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -98,22 +99,12 @@ def with_defaults(value: T) -> T:
     rest: list[object] = [value]
     while rest:
         one = rest.pop()
-        if hasattr(one, "__dict__"):
-            for name, default in fields(one).items():
-                if name not in one.__dict__ and default:
-                    object.__setattr__(one, name, default[0])
+        if dataclasses.is_dataclass(one) and not isinstance(one, type) and hasattr(one, "__dict__"):
+            for field in dataclasses.fields(one):
+                if field.name not in one.__dict__ and field.default is not dataclasses.MISSING:
+                    object.__setattr__(one, field.name, field.default)
         rest += _held(one)
     return value
-
-
-def fields(value: object) -> dict[str, tuple[object, ...]]:
-    """The fields of a dataclass's object, each with its default, if it has one; none of any other value."""
-    if not hasattr(type(value), "__dataclass_fields__"):
-        return {}
-    import dataclasses  # noqa: PLC0415 (whoever has such a value has it)
-
-    none, found = dataclasses.MISSING, dataclasses.fields(cast("Any", value))
-    return {field.name: (field.default,) if field.default is not none else () for field in found}
 
 
 def _held(value: object) -> Iterable[object]:
@@ -124,18 +115,9 @@ def _held(value: object) -> Iterable[object]:
     kind = type(value)
     slots: Iterable[str] = getattr(kind, "__struct_fields__", ())
     names = [*slots, *(one.name for one in getattr(kind, "__attrs_attrs__", ()))]
-    names += fields(value)
+    if dataclasses.is_dataclass(kind):
+        names += [field.name for field in dataclasses.fields(kind)]
     return [getattr(value, name) for name in names if hasattr(value, name)]
-
-
-def copied(value: T) -> T:
-    """A copy of what JSON has, with its own lists and dictionaries."""
-    copies: Any = value
-    if isinstance(value, dict):
-        copies = {name: copied(member) for name, member in value.items()}
-    elif isinstance(value, list):
-        copies = [copied(member) for member in value]
-    return cast("T", copies)
 
 
 def sorted_sets(value: Any, plain: Any) -> Any:

@@ -5,11 +5,11 @@ hits. Before it is sent, the most it can cost is logged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from replay.messages import CostBound, Message, Reply
-from runner._agent.record import field, record
 
 
 class ToolSpec(NamedTuple):
@@ -20,7 +20,7 @@ class ToolSpec(NamedTuple):
     schema: Mapping[str, Any]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Request:
     """One ask. `turn` counts the saved replies so far plus one; `purpose` is `turn` or `summary`.
 

@@ -1,6 +1,7 @@
 """A value that a tool returned, as what JSON has: bounded, with the secrets in it masked by their names."""
 
 import base64
+import dataclasses
 import datetime as dt
 import decimal
 import enum
@@ -17,7 +18,6 @@ from typing import Any
 import msgspec
 
 from replay.messages import Image
-from runner._agent import json_values
 from runner._agent.redact import MASK, SecretPattern, named, redact
 
 MAX_TEXT = 1 << 20
@@ -29,7 +29,7 @@ MAX_VALUES = 1 << 20
 MAX_IMAGES = 5 << 20
 """The most characters of base64 that the images of one result may take together."""
 MOST_IMAGES = 20
-_BASE64 = "[A-Za-z0-9+/]*={0,2}"
+_BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 SEEN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """The kinds of images that models see."""
 SLACK = 64 << 10
@@ -129,8 +129,8 @@ class Walk:
 
     def _inside(self, value: object, place: str, depth: int) -> object:
         kind: Any = type(value)
-        if hasattr(kind, "__dataclass_fields__"):
-            value = {name: getattr(value, name) for name in json_values.fields(value)}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         elif isinstance(value, msgspec.Struct):
             value = {name: getattr(value, name) for name in value.__struct_fields__}
         elif hasattr(kind, "__attrs_attrs__"):
@@ -161,12 +161,7 @@ class Walk:
         data = base64.b64encode(given).decode() if isinstance(given, bytes) else given
         size = f"{image.mime}, {len(data)} characters of base64"
         room = MAX_IMAGES - sum(len(one.data) for one in self.images)
-        if (
-            image.mime not in SEEN
-            or len(self.images) == MOST_IMAGES
-            or len(data) > room
-            or not re.fullmatch(_BASE64, data)
-        ):
+        if image.mime not in SEEN or len(self.images) == MOST_IMAGES or len(data) > room or not _BASE64.fullmatch(data):
             self.lossy = True
             return f"[{size}, not kept]"
         self.images.append(Image(image.mime, data))

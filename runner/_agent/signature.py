@@ -4,19 +4,19 @@ The schema shows the defaults, because they are what runs when an argument is le
 hold, or that is not of its parameter's type, is refused when the tool is declared.
 """
 
+import copy
 import functools
 import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from runner._agent import adapters
 from runner._agent.adapters import Adapter, Invalid, Unsupported
-from runner._agent.json_values import copied
-from runner._agent.record import field, record
 from runner.errors import BadTool
 
 _INSTEAD = {
@@ -39,7 +39,7 @@ class Parameter(msgspec.Struct, frozen=True):
     plain: type | None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Signature:
     """What a function takes: its parameters, their JSON schema, and the name of its `Call` parameter.
 
@@ -142,7 +142,7 @@ def given(name: str, function: Callable[..., object], call_type: type, schema: d
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
         raise BadTool(name, "its schema does not describe an object")
     shown = {"properties": {}, **{key: value for key, value in schema.items() if key != "description"}}
-    return Signature({}, copied(shown), parameters.call, given=True, inputs=parameters.inputs)
+    return Signature({}, copy.deepcopy(shown), parameters.call, given=True, inputs=parameters.inputs)
 
 
 def _schema(parameters: Mapping[str, Parameter], doc: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -18,7 +19,6 @@ from replay.messages import CostBound, Reply
 from replay.values import Limits
 from runner._agent.agent import Agent
 from runner._agent.model import Model, Request
-from runner._agent.record import field, record
 from runner._agent.tools import Tool
 from runner._durable import seam
 from runner._durable.cursor import Cursor
@@ -45,7 +45,7 @@ class ProgramModel:
         return await seam.asked()
 
 
-@record(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Program(Agent[Any, Any, str]):
     """A program whose loop is its own. `main` runs it from the top; without one only its own process carries it on.
 

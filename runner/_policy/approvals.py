@@ -6,6 +6,7 @@ schema changed since, the question is asked anew. A tool that needed a yes in an
 because its declaration may come from a server that changed its mind.
 """
 
+import copy
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -19,7 +20,6 @@ from replay.state import Question
 from runner._agent import json_text, sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.arguments import Arguments
-from runner._agent.json_values import copied
 from runner._agent.tools import Tool
 from runner._policy.pending import Pending
 
@@ -69,7 +69,7 @@ def needed(tool: Tool, arguments: Arguments) -> bool:
     if not callable(tool.approval):
         return tool.approval
     try:
-        return bool(tool.approval(copied(arguments.plain)))
+        return bool(tool.approval(copy.deepcopy(arguments.plain)))
     except Exception:  # noqa: BLE001 (the user's predicate: whatever it raises means ask)
         return True
 

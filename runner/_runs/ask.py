@@ -7,6 +7,7 @@ So a request is never left where nobody looks. The first of a name wins, also wh
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 import msgspec
@@ -16,7 +17,6 @@ from replay import NEW, State
 from replay.values import FITS
 from runner import errors
 from runner._agent import sanitize
-from runner._agent.record import field, record
 from runner._clock import Clock
 from runner._policy import resume_check
 from runner._runs import load, requests
@@ -28,7 +28,7 @@ _LOOKS = 100
 _BETWEEN = 0.02
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Receipt:
     """What became of a request.
 

@@ -1,12 +1,12 @@
 """What runs there are, and which are unfinished. Read without a lock, and from their statuses where these count."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import eventlog
 import replay
 from replay import State
-from runner._agent.record import field, record, replaced
 from runner._runs import load
 from runner._runs import status as _status
 from runner._runs.status import RunStatus
@@ -14,7 +14,7 @@ from runner._runs.status import RunStatus
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class RunInfo:
     """One run.
 
@@ -121,7 +121,7 @@ def _read(store: eventlog.Store, run: str, before: RunInfo | None) -> RunInfo:
     if before is not None and isinstance(before.seen, _Followed):
         followed, moved = before.seen, before.seen.moved()
         if moved is False:
-            return replaced(before, live=live)
+            return replace(before, live=live)
     if followed is None or moved is None:
         followed = _Followed(store, run)
     assert followed.state is not None  # it was just read, or read on

@@ -6,6 +6,7 @@ covers only those. `approve`, `refuse`, `edit` and `respond` answer approvals, `
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, NoReturn, Self, TypeAlias
 
@@ -19,13 +20,12 @@ from runner import errors
 from runner._agent import json_text, sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.generics import Defaults, TypeVar
-from runner._agent.record import field, record
 
 Output = TypeVar("Output", default=str)
 Output_co = TypeVar("Output_co", covariant=True, default=str)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Finished(Defaults, Generic[Output_co]):
     """An outcome: the run is done. Its output, the text of its answer, its id, and its state.
 
@@ -42,7 +42,7 @@ class Finished(Defaults, Generic[Output_co]):
         return self
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Paused:
     """An outcome: a person must answer these questions. The lock is free and the process may exit."""
 
@@ -55,7 +55,7 @@ class Paused:
         raise errors.NeedsDecision(self.run, tuple(question.id for question in self.questions))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Waiting:
     """An outcome: nothing is to be done before `until` (UTC). The lock is free; resume the run then."""
 

@@ -6,6 +6,7 @@ a vendor's own tool fetches) is not included. The bound of output tokens is the 
 """
 
 import contextlib
+import dataclasses
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,6 @@ from typing import Any, ClassVar
 
 from replay.messages import CostBound, Reply, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
-from runner._agent.record import replaced
 from runner.errors import BadAgent
 from runner.models import _errors, _json, _output, _prices, _turns
 from runner.models._prices import Price
@@ -174,7 +174,7 @@ class Vendor(ABC):
 
         Raises `BadAgent` when the agent's parameters can't be sent.
         """
-        fields = self._fields(replaced(request, heard=None))  # who listens changes no price
+        fields = self._fields(dataclasses.replace(request, heard=None))  # who listens changes no price
         limits = [fields[name] for name in self.limits if name in fields]
         if not limits or any(type(limit) is not int or limit < 0 for limit in limits):
             raise BadAgent(f"{self.limits[0]} is no number of tokens: {limits}")
