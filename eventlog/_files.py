@@ -51,9 +51,10 @@ class Files:
 
     def content(self, name: str, most: int) -> bytes:
         """Give a whole file; one that is longer is cut off somewhere after byte `most`."""
-        found = bytearray()
+        found, size = list[bytes](), 0
         for piece in self.pieces(name):
-            found += piece
-            if len(found) > most:
+            found.append(piece)
+            size += len(piece)
+            if size > most:
                 break
-        return bytes(found)
+        return b"".join(found)

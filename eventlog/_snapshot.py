@@ -10,7 +10,7 @@ What the state means is the caller's business: it is one JSON value here, with t
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -45,16 +45,16 @@ class Snapshot(msgspec.Struct, frozen=True):
     size: int
 
 
-class _Shape(msgspec.Struct, frozen=True):
+class _About(msgspec.Struct, frozen=True):
     run: str
     seq: int
     sum: str
     version: int
-    state: msgspec.Raw
-    check: str
 
 
-_decoder = msgspec.json.Decoder(_Shape)
+_STATE: Final = b',"state":'
+_about = msgspec.json.Decoder(_About)
+_value = msgspec.json.Decoder(msgspec.Raw)
 
 
 def encode(run: str, seq: int, total: str, version: int, state: bytes) -> bytes:
@@ -70,21 +70,38 @@ def encode(run: str, seq: int, total: str, version: int, state: bytes) -> bytes:
 
 def decode(data: bytes) -> Snapshot | None:
     """Read a snapshot's bytes; None when they are not exactly one."""
+    snapshot = framed(data)
+    try:
+        if snapshot is None or len(_value.decode(snapshot.state)) != len(snapshot.state):
+            return None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return snapshot
+
+
+def framed(data: bytes) -> Snapshot | None:
+    """As `decode`, for whoever decodes the state next: whether that is one JSON value is not looked at."""
     if not data.endswith(_end(digest(memoryview(data)[:-_TAIL]))):
         return None
     try:
         if not data.isascii():
             data.decode()
-        shape = _decoder.decode(data)
+        about = _about.decode(data[: max(data.find(_STATE), 0)] + b"}")
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    begin, state = _begin(shape.run, shape.seq, shape.sum, shape.version), bytes(shape.state)
-    if not data.startswith(begin) or len(begin) + len(state) + _TAIL != len(data):
+    begin = _begin(about.run, about.seq, about.sum, about.version)
+    if not data.startswith(begin):
         return None
-    return Snapshot(shape.run, shape.seq, shape.sum, shape.version, state, len(data))
+    return Snapshot(about.run, about.seq, about.sum, about.version, data[len(begin) : -_TAIL], len(data))
 
 
-def valid(files: Files, run: str, names: Iterable[str], findings: list[str]) -> Iterator[Snapshot]:
+def valid(
+    files: Files,
+    run: str,
+    names: Iterable[str],
+    findings: list[str],
+    read: Callable[[bytes], Snapshot | None] = decode,
+) -> Iterator[Snapshot]:
     """Give a run's snapshots among `names`, newest first; what is wrong with the others becomes findings."""
     numbered = sorted(((seq, name) for name in names if (seq := snapshot_seq(name)) is not None), reverse=True)
     for seq, name in numbered:
@@ -95,7 +112,7 @@ def valid(files: Files, run: str, names: Iterable[str], findings: list[str]) -> 
         except NotAFile:
             findings.append(f"{name} is not a regular file, and was passed over")
             continue
-        snapshot = decode(data) if 0 < len(data) <= MAX_SIZE else None
+        snapshot = read(data) if 0 < len(data) <= MAX_SIZE else None
         if snapshot is None:
             findings.append(f"{name} is {'unreadable' if data else 'empty'}, and was passed over")
         elif snapshot.run != run:

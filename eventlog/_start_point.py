@@ -38,7 +38,7 @@ def find(
     """Find where to begin; None when every line must be read. Why a snapshot was passed over goes into `findings`."""
     if list(numbers) != list(range(1, len(numbers) + 1)):
         return None
-    for snapshot in _snapshot.valid(files, run, names, findings):
+    for snapshot in _snapshot.valid(files, run, names, findings, _snapshot.framed):  # `accept` decodes the state
         segment = _begun_after(files, numbers, snapshot)
         if segment is None or not all(_is_sealed(files, number) for number in range(1, segment)):
             return None
