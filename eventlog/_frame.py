@@ -6,9 +6,9 @@ cannot hide in a field that a lenient reader would skip. The sum is the last fie
 therefore one mechanism serves torn writes, corruption and audit. It does not stop someone who rewrites the whole log:
 that shows only to a person who kept a later `sum` elsewhere.
 
-An ordinary line is decoded in one pass and then compared with what the writer would have written of the same values,
-byte by byte at its beginning and by the count of bytes after it. Whatever does not fit exactly goes through the strict
-pattern, which also says what is wrong.
+An ordinary line that follows another is decoded in one pass and then compared with what the writer would have written
+after that other: byte by byte at its beginning, and by the count of bytes after it. Whatever does not fit exactly goes
+through the strict pattern, which also says what is wrong.
 
 What the writer checks beyond its own reader: an event is one JSON object without a raw newline, it decodes (a lone
 surrogate or a number beyond range would pass the frame and fail later, in the fold), and it is not nested so deeply
@@ -46,8 +46,6 @@ _TIME = msgspec.json.Encoder()
 _TIME_SIZE = len('"2026-11-29T15:14:58.123456Z"')
 _OPEN_BRACE, _CLOSE_BRACE = b"{}"
 _MOST_SEQ: Final = 10**18
-_MOST_LIFE: Final = 10**9
-_SUM = re.compile("[0-9a-f]{32}")
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{[]}"))
 _SHA256 = hashlib.sha256()
@@ -112,10 +110,40 @@ def parse(data: bytes) -> Line:
     given = digest(data[:-_TAIL])
     if not data.endswith(_end(given)):
         raise Bad(_why(data))
-    line = _plain(data) or _content(data, given)
+    line = _content(data, given)
     if _is_deep(data, MAX_DEPTH + (2 if line.header is None else 1)):
         raise Bad(f"a line is nested deeper than {MAX_DEPTH}")
     return line
+
+
+def ordinary(data: bytes, seq: int, life: int, prev: str) -> Line | None:
+    """Read a line of events that must be this one, in one pass; None when it is not exactly as it would be written.
+
+    The counts prove the rest: as many bytes as the fields, the events and a comma between two of them take, so there is
+    no other field, no second one of a name and no space.
+    """
+    running = _SHA256.copy()
+    running.update(data[:-_TAIL])
+    try:
+        line = _LINE.decode(data)
+        if not data.isascii():
+            data.decode()
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    begin = _begin(seq, life, line.at, prev) + b'"events":['
+    end = len(begin)
+    for event in line.events:
+        if not data.startswith(b"{", end):
+            return None
+        end += len(event) + 1
+    is_exact = (
+        data.startswith(begin)
+        and end + (not line.events) + _TAIL == len(data) <= MAX_LINE
+        and line.sum == running.hexdigest()[:32]
+        and seq < _MOST_SEQ
+        and not _is_deep(data, MAX_DEPTH + 2)
+    )
+    return line if is_exact else None
 
 
 def compose(run: str, seq: int, life: int, at: datetime, prev: str, events: Sequence[bytes]) -> tuple[bytes, Line]:
@@ -164,34 +192,6 @@ def _begin(seq: int, life: int, at: datetime, prev: str) -> bytes:
 
 def _end(given: str) -> bytes:
     return f',"sum":"{given}"}}\n'.encode()
-
-
-def _plain(data: bytes) -> Line | None:
-    """Read an ordinary line of events in one pass; None when it is a header's, or not exactly as it would be written.
-
-    The counts prove the rest: as many bytes as the fields, the events and a comma between two of them take, so there is
-    no other field, no second one of a name and no space. Whether the sum is right the caller knows.
-    """
-    try:
-        line = _LINE.decode(data)
-        if not data.isascii():
-            data.decode()
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    begin = _begin(line.seq, line.life, line.at, line.prev) + b'"events":['
-    end = len(begin)
-    for event in line.events:
-        if not data.startswith(b"{", end):
-            return None
-        end += len(event) + 1
-    is_exact = (
-        end + (not line.events) + _TAIL == len(data)
-        and data.startswith(begin)
-        and 0 <= line.seq < _MOST_SEQ
-        and 0 < line.life < _MOST_LIFE
-        and _SUM.fullmatch(line.prev) is not None
-    )
-    return line if is_exact else None
 
 
 def _content(data: bytes, given: str) -> Line:

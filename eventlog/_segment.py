@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, parse
+from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, ordinary, parse
 from eventlog._line import Line
 from eventlog._names import segment_name
 from eventlog.errors import OtherFormat
@@ -40,8 +40,16 @@ class Chain:
         self.nonce: str | None = None
         self.seq, self.sum, self.life = seq, total, life
 
-    def take(self, line: Line, segment: int, *, first: bool) -> None:
-        """Accept the next line; raise `Bad` when it cannot be the next one."""
+    def read(self, data: bytes, segment: int, *, first: bool) -> Line:
+        """Read the next line; raise `Bad` when it is none or cannot be the next one, `Newer` as `parse` does."""
+        line = None if first else ordinary(data, self.seq + 1, self.life, self.sum)
+        if line is None:
+            line = parse(data)
+            self._check(line, segment, first=first)
+        self.seq, self.sum, self.life = line.seq, line.sum, line.life
+        return line
+
+    def _check(self, line: Line, segment: int, *, first: bool) -> None:
         if line.seq != self.seq + 1:
             raise Bad(f"line {line.seq} stands where line {self.seq + 1} was expected")
         if line.prev != self.sum:
@@ -58,7 +66,6 @@ class Chain:
             if self.nonce is not None and line.header.nonce != self.nonce:
                 raise Bad("its header is of another run with the same name")
             self.nonce = line.header.nonce
-        self.seq, self.sum, self.life = line.seq, line.sum, line.life
 
 
 class Segment(msgspec.Struct):
@@ -141,8 +148,7 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
             base, buffer, position = base + position, buffer[position:] + chunk, 0
             continue
         try:
-            line = parse(buffer[position : newline + 1])
-            chain.take(line, found.number, first=base + position == 0)
+            line = chain.read(buffer[position : newline + 1], found.number, first=base + position == 0)
         except Bad as error:
             found.why = str(error)
             break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eventlog._frame import Bad, Newer, parse
+from eventlog._frame import Bad, Newer
 from eventlog._segment import Chain
 from eventlog.errors import LogError
 
@@ -55,9 +55,7 @@ class Tail:
         data, nul, _ = data[offset > 0 :].partition(b"\0")
         *parts, rest = data.split(b"\n")
         for part in parts:
-            line = parse(part + b"\n")
-            self._chain.take(line, segment, first=offset == 0)
-            found.append(line)
+            found.append(self._chain.read(part + b"\n", segment, first=offset == 0))
             offset += len(part) + 1
         if offset == 0:
             raise Bad("it begins without a header")

@@ -72,8 +72,7 @@ def _take(reading: Reading, chain: Chain, rows: Iterable[bytes]) -> None:
             segment.good_after += _is_good(data)
             continue
         try:
-            line = parse(data)
-            chain.take(line, 1, first=line.seq == 0)
+            line = chain.read(data, 1, first=chain.seq < 0)
         except Newer as error:
             raise OtherFormat(reading.run, error.format) from error
         except Bad as bad:
