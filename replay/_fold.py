@@ -10,6 +10,7 @@ legal the history is wrong, and `IllegalEvent` names the line. Five rules hold i
 5. `phase_changed` is checked against the state, never trusted.
 """
 
+import functools
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
@@ -40,29 +41,27 @@ def step(state: State, event: e.AnyEvent, at: datetime, *, seq: int | None = Non
 
 def fold(state: State, at: datetime, events: Iterable[e.AnyEvent], *, seq: int | None = None) -> State:
     """The state after several events of one moment. Raises `IllegalEvent`. `state` is untouched."""
-    draft = None
+    draft = draft_of(state)
+    _apply(draft, at, events, seq)
+    return state_of(draft)
+
+
+def _apply(draft: Draft, at: datetime, events: Iterable[e.AnyEvent], seq: int | None) -> None:
+    """Changes a draft by events of one moment. After `IllegalEvent` nothing may use it."""
     for event in events:
-        if draft is None:
-            draft = draft_of(state)
-        _apply(draft, event, at, seq)
-    return state if draft is None else state_of(draft)
-
-
-def _apply(draft: Draft, event: e.AnyEvent, at: datetime, seq: int | None) -> None:
-    """Changes a draft by one event. After `IllegalEvent` nothing may use it."""
-    phase = draft.phase
-    if isinstance(event, e.UnknownEvent):
-        if not event.ignorable:
-            draft.unknown = (*draft.unknown, event.tag)
-        return
-    if phase not in event.legal:
-        raise IllegalEvent(seq, _codec.tag(event), phase, f"it belongs to {', '.join(sorted(event.legal))}")
-    if draft.stopped is not None and not event.stopped:
-        raise IllegalEvent(seq, _codec.tag(event), phase, f"the run is stopped ({draft.stopped.reason})")
-    try:
-        TRANSITIONS[type(event)](draft, event, at)
-    except Broken as broken:
-        raise IllegalEvent(seq, _codec.tag(event), phase, str(broken)) from None
+        phase = draft.phase
+        if isinstance(event, e.UnknownEvent):
+            if not event.ignorable:
+                draft.unknown = (*draft.unknown, event.tag)
+            continue
+        if phase not in event.legal:
+            raise IllegalEvent(seq, _codec.tag(event), phase, f"it belongs to {', '.join(sorted(event.legal))}")
+        if draft.stopped is not None and not event.stopped:
+            raise IllegalEvent(seq, _codec.tag(event), phase, f"the run is stopped ({draft.stopped.reason})")
+        try:
+            TRANSITIONS[type(event)](draft, event, at)
+        except Broken as broken:
+            raise IllegalEvent(seq, _codec.tag(event), phase, str(broken)) from None
 
 
 class Line(Protocol):
@@ -85,9 +84,8 @@ def load(lines: Iterable[Line], state: State = NEW) -> State:
     """
     last, draft = None, draft_of(state)
     for last in lines:
-        at, seq = last.at, last.seq
-        for raw in last.events:
-            _apply(draft, _codec.decode(raw, seq=seq), at, seq)
+        decode = functools.partial(_codec.decode, seq=last.seq)
+        _apply(draft, last.at, map(decode, last.events), last.seq)  # one is decoded when those before it are folded
     if last is not None:
         draft.seq, draft.life, draft.at = last.seq, last.life, last.at
     return state_of(draft)

@@ -23,18 +23,21 @@ _NONE = Lookups()
 
 def open_call(state: Draft, call: str) -> CallState:
     """The call of this id, which must have no result."""
-    found = state.find(call)
-    if found is None:
-        raise Broken(f"there is no call {call} in the current reply")
-    if found.result is not None:
-        raise Broken(f"call {call} has a result")
-    return found
+    for found in state.calls:
+        if found.call.id == call:
+            if found.result is not None:
+                raise Broken(f"call {call} has a result")
+            return found
+    raise Broken(f"there is no call {call} in the current reply")
 
 
 def put(state: Draft, call: CallState) -> None:
     """A call of the reply is so now."""
-    changed = call.call.id
-    state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
+    if len(state.calls) == 1:
+        state.calls = (call,)
+    else:
+        changed = call.call.id
+        state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
 
 
 def _covered(state: Draft, call: str, arguments: str) -> bool:

@@ -43,10 +43,11 @@ class History(Sequence[T]):
 
     def grow(self, item: T) -> None:
         """Adds `item` to this very history: only for whoever made it, before anybody else has it."""
-        if len(self._items) != self._length:
-            self._items = _Items(self._items[: self._length])
-        self._items.append(item)
-        self._length += 1
+        items = self._items
+        if len(items) != self._length:
+            items = self._items = _Items(items[: self._length])
+        items.append(item)
+        self._length = len(items)
 
     def __len__(self) -> int:
         return self._length

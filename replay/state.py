@@ -68,7 +68,7 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def in_flight(self) -> bool:
         """Whether an attempt runs now."""
-        return self.result is None and "in flight" in [a.did for a in self.attempts]
+        return self.result is None and bool(self.attempts) and self.attempts[-1].did == "in flight"
 
     @property
     def busy(self) -> bool:
