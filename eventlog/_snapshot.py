@@ -52,6 +52,7 @@ class _About(msgspec.Struct, frozen=True):
     version: int
 
 
+Read = Callable[[bytes], Snapshot | None]
 _STATE: Final = b',"state":'
 _about = msgspec.json.Decoder(_About)
 _value = msgspec.json.Decoder(msgspec.Raw)
@@ -95,13 +96,7 @@ def framed(data: bytes) -> Snapshot | None:
     return Snapshot(about.run, about.seq, about.sum, about.version, data[len(begin) : -_TAIL], len(data))
 
 
-def valid(
-    files: Files,
-    run: str,
-    names: Iterable[str],
-    findings: list[str],
-    read: Callable[[bytes], Snapshot | None] = decode,
-) -> Iterator[Snapshot]:
+def valid(files: Files, run: str, names: Iterable[str], findings: list[str], read: Read = decode) -> Iterator[Snapshot]:
     """Give a run's snapshots among `names`, newest first; what is wrong with the others becomes findings."""
     numbered = sorted(((seq, name) for name in names if (seq := snapshot_seq(name)) is not None), reverse=True)
     for seq, name in numbered:

@@ -29,6 +29,4 @@ def of_value(value: object) -> str:
 
 def conversation(before: str, message: Message) -> str:
     """Digests a conversation, given the digest of all messages before the last one."""
-    running = _sha256.copy()
-    running.update(before.encode() + _encoder.encode(message))
-    return running.hexdigest()[:32]
+    return of(before.encode() + _encoder.encode(message))

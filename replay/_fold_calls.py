@@ -33,11 +33,8 @@ def open_call(state: Draft, call: str) -> CallState:
 
 def put(state: Draft, call: CallState) -> None:
     """A call of the reply is so now."""
-    if len(state.calls) == 1:
-        state.calls = (call,)
-    else:
-        changed = call.call.id
-        state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
+    changed = call.call.id
+    state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
 
 
 def _covered(state: Draft, call: str, arguments: str) -> bool:

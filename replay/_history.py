@@ -1,8 +1,8 @@
-"""An append-only sequence that behaves like a value.
+"""A sequence that grows, whose copies behave like values.
 
-A state never changes, yet a run may hold ten thousand messages, and copying them at every event would make a fold
-quadratic. So the states of one history share one list, and each sees only its own length. What is added to an older
-state copies the list. All of it as a tuple is made once for each length, as long as nothing is appended.
+A state never changes, yet a run may hold ten thousand messages, and copying them at every fold would make a run
+quadratic. So the copies of a history share one list, and each sees only its own length. One that is not the longest
+copies the list when it grows. All of it as a tuple is made once for each length, as long as nothing is appended.
 """
 
 from __future__ import annotations
@@ -21,19 +21,13 @@ class _Items(list[T]):
 
 
 class History(Sequence[T]):
-    """An immutable sequence whose `append` returns a longer one in constant time (amortised)."""
+    """A sequence that is copied, and grows by one item, in constant time (amortised)."""
 
     __slots__ = ("_items", "_length")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items = _Items(items)
         self._length = len(self._items)
-
-    def append(self, item: T) -> History[T]:
-        """Returns this history with `item` at its end; this one stays as it is."""
-        longer = self.copy()
-        longer.grow(item)
-        return longer
 
     def copy(self) -> History[T]:
         """Returns a history of the same items that may grow by itself."""

@@ -5,7 +5,6 @@ conversation, which grows in place.
 """
 
 import functools
-import operator
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
@@ -48,17 +47,13 @@ def state_of(draft: Draft) -> State:
 
 
 @functools.cache
-def _shared(kind: type[msgspec.Struct], source: type[msgspec.Struct]) -> Callable[[msgspec.Struct], dict[str, Any]]:
-    names = [name for name in kind.__struct_fields__ if name in source.__struct_fields__]
-    if len(names) < 2:  # noqa: PLR2004 (of one name, attrgetter gives no tuple)
-        return lambda value: {name: getattr(value, name) for name in names}
-    get = operator.attrgetter(*names)
-    return lambda value: dict(zip(names, get(value), strict=True))
+def _names(kind: type[msgspec.Struct], source: type[msgspec.Struct]) -> list[str]:
+    return [name for name in kind.__struct_fields__ if name in source.__struct_fields__]
 
 
 def shared(kind: type[msgspec.Struct], source: msgspec.Struct) -> dict[str, Any]:
     """The fields that a part of a state, or a story, has in common with what it is made of."""
-    return _shared(kind, type(source))(source)
+    return {name: getattr(source, name) for name in _names(kind, type(source))}
 
 
 class Broken(Exception):

@@ -73,8 +73,6 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def busy(self) -> bool:
         """Whether an attempt, a lookup or a child runs now."""
-        if self.result is not None:
-            return False
         return self.in_flight or self.lookups.in_flight or (self.child is not None and self.child.running)
 
     @property

@@ -38,6 +38,7 @@ def test_a_line_reads_back_as_it_was_given(events: list[bytes], at: datetime, se
     data = _frame.build(seq, life, at, "ab" * 16, events)
     line = _frame.parse(data)
     assert (line.seq, line.life, line.at, line.prev) == (seq, life, at, "ab" * 16)
+    assert _frame.ordinary(data, seq, life, "ab" * 16) == line
     assert [bytes(raw) for raw in line.events] == events
     assert _frame.compose("r", seq, life, at, "ab" * 16, events) == (data, line)
     assert data.count(b"\n") == 1
@@ -170,6 +171,33 @@ def test_a_line_with_a_right_sum_and_wrong_fields_is_not_a_line(text: bytes) -> 
     whole = text.replace(b"%b", b"0" * 32)
     with pytest.raises(_frame.Bad):
         _frame.parse(_resummed(whole))
+    assert _frame.ordinary(_resummed(whole), 7, 1, "0" * 32) is None
+
+
+def test_a_line_at_its_place_is_bounded_like_any_other() -> None:
+    """In depth, in length and in its number."""
+    deep = b'{"a":' + b"[" * _frame.MAX_DEPTH + b"]" * _frame.MAX_DEPTH + b"}"
+    for seq, content in ((7, deep), (7, b'{"a":"%b"}' % (b"x" * _frame.MAX_LINE)), (10**18, b"{}")):
+        line = _frame.build(seq, 1, AT, "0" * 32, [content])
+        assert _frame.ordinary(line, seq, 1, "0" * 32) is None
+        with pytest.raises(_frame.Bad):
+            _frame.parse(line)
+
+
+@pytest.mark.fault("flipped bit")
+@hypothesis.given(data=st.data())
+def test_what_is_read_at_its_place_is_what_the_strict_reader_reads(data: Any) -> None:
+    """A line is compared with its place before it is taken apart; with a right sum it may say anything else."""
+    begin, middle = b'{"seq":7,"life":1,"at":"2026-11-29T15:14:58.123456Z","prev":"' + b"0" * 32, b'","events":['
+    pieces = st.sampled_from(
+        [b"{}", b'{"a":1}', b",", b" ", b"]", b"[", b"{", b"}", b"7", b'"sum":"x"', b'"events":[', b'"\xff"', b'"a":']
+    )
+    made = _resummed(begin + middle + b"".join(data.draw(st.lists(pieces, max_size=6))) + b"]")
+    line = _frame.ordinary(made, 7, 1, "0" * 32)
+    if line is not None:
+        assert line == _frame.parse(made)
+    for seq, life, prev in ((8, 1, "0" * 32), (7, 2, "0" * 32), (7, 1, "1" * 32)):
+        assert _frame.ordinary(made, seq, life, prev) is None
 
 
 @pytest.mark.fault("odd numbers and unknown tags")
@@ -186,8 +214,10 @@ def test_no_changed_byte_of_a_line_is_read(data: Any) -> None:
     line = _frame.build(5, 1, AT, "cd" * 16, [event(1), event(2)])
     place = data.draw(st.integers(0, len(line) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda byte: byte != line[place]))
+    changed = line[:place] + bytes([other]) + line[place + 1 :]
     with pytest.raises(_frame.Bad):
-        _frame.parse(line[:place] + bytes([other]) + line[place + 1 :])
+        _frame.parse(changed)
+    assert _frame.ordinary(changed, 5, 1, "cd" * 16) is None
 
 
 def test_times_are_written_in_utc_with_six_digits(tmp_path: Path) -> None:
