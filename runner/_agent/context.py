@@ -9,9 +9,9 @@ right after a summary, it waits until requests have grown by half, so that it is
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from replay import State
@@ -24,16 +24,14 @@ INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Summarise:
+class Summarise(Struct, frozen=True):
     """Let a summary stand for the messages before index `upto`. `instructions` tell the model how to write it."""
 
     upto: int
     instructions: str = INSTRUCTIONS
 
 
-@dataclass(frozen=True)
-class Trim:
+class Trim(Struct, frozen=True):
     """Send less: no messages between the first and index `drop`, and a mark for each result before index `blank`."""
 
     drop: int = 0
@@ -47,8 +45,7 @@ WHOLE = Trim()
 Policy = Callable[[Sequence[Message], Summary | None, Usage], Summarise | Trim | None]
 
 
-@dataclass(frozen=True)
-class SummariseAfter:
+class SummariseAfter(Struct, frozen=True):
     """A policy: once a reply's input was longer than `tokens`, summarise all but the last `keep` messages."""
 
     tokens: int
@@ -66,8 +63,7 @@ class SummariseAfter:
         return Summarise(len(messages) - self.keep, self.instructions)
 
 
-@dataclass(frozen=True)
-class KeepLast:
+class KeepLast(Struct, frozen=True):
     """A policy: send the first message and the last `messages`."""
 
     messages: int
@@ -76,8 +72,7 @@ class KeepLast:
         return Trim(drop=len(messages) - self.messages)
 
 
-@dataclass(frozen=True)
-class DropResults:
+class DropResults(Struct, frozen=True):
     """A policy: send the results of calls only in the last `keep` messages, and a mark in place of earlier ones."""
 
     keep: int = 6
@@ -86,8 +81,7 @@ class DropResults:
         return Trim(blank=len(messages) - self.keep)
 
 
-@dataclass(frozen=True)
-class TokenBudget:
+class TokenBudget(Struct, frozen=True):
     """A policy: once a reply's input was longer than `tokens`, leave out the oldest messages, to three quarters of it.
 
     How long they were is known from the replies' own usage. What was left out once stays left out.

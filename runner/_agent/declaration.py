@@ -145,7 +145,7 @@ def _limits(value: object) -> bool:
 
 def _policy(value: object) -> bool:
     if isinstance(value, SummariseAfter | KeepLast | DropResults | TokenBudget):
-        return all(number(count, 0) for name, count in vars(value).items() if name != "instructions")
+        return all(number(count, 0) for name, count in msgspec.structs.asdict(value).items() if name != "instructions")
     return value is None or callable(value)
 
 

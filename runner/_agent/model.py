@@ -5,9 +5,10 @@ hits. Before it is sent, the most it can cost is logged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from replay.messages import CostBound, Message, Reply
 
@@ -20,8 +21,7 @@ class ToolSpec(NamedTuple):
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One ask. `turn` counts the saved replies so far plus one; `purpose` is `turn` or `summary`.
 
     `parameters` are passed to the provider as they are. `n` counts asks in a row without a reply, from 1. `at` is the
@@ -43,7 +43,7 @@ class Request:
     parameters: Mapping[str, Any]
     at: datetime | None = None
     output: Mapping[str, Any] | None = None
-    heard: Callable[..., None] | None = field(default=None, repr=False, compare=False)
+    heard: Callable[..., None] | None = None
 
 
 class Model(Protocol):

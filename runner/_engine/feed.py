@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 import eventlog
 import replay
@@ -181,7 +182,7 @@ class Teller:
             kind = "text" if call is None else "arguments"
             self._pieces(kind, text, turn=request.turn, n=request.n, **named)
 
-        return Request(**vars(request) | {"heard": heard})
+        return replace(request, heard=heard)
 
     def progress(
         self, agent: AnyAgent, turn: int, call: CallState, plain: Mapping[str, object], fraction: object, text: object

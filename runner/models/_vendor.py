@@ -6,12 +6,13 @@ a vendor's own tool fetches) is not included. The bound of output tokens is the 
 """
 
 import contextlib
-import dataclasses
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from replay.messages import CostBound, Reply, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
@@ -174,7 +175,7 @@ class Vendor(ABC):
 
         Raises `BadAgent` when the agent's parameters can't be sent.
         """
-        fields = self._fields(dataclasses.replace(request, heard=None))  # who listens changes no price
+        fields = self._fields(replace(request, heard=None))  # who listens changes no price
         limits = [fields[name] for name in self.limits if name in fields]
         if not limits or any(type(limit) is not int or limit < 0 for limit in limits):
             raise BadAgent(f"{self.limits[0]} is no number of tokens: {limits}")

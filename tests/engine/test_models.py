@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import runner
@@ -205,7 +205,7 @@ def test_a_request_is_built_from_the_log_alone(runs: Path) -> None:
         with pytest.raises(runner.errors.ModelUnavailable):
             stage.on(str(runs), stage.agent(script, look, **options))
     assert len(seen) == 3
-    first, *others = (dataclasses.replace(request, at=stage.NOON) for request in seen)
+    first, *others = (msgspec.structs.replace(request, at=stage.NOON) for request in seen)
     assert others == [first, first]
     assert (seen[0].instructions, seen[0].parameters, seen[0].turn) == ("be brief", {"temperature": 0}, 2)
     assert [(tool.name, tool.description) for tool in seen[0].tools] == [("look", "Look at x.")]

@@ -1,13 +1,14 @@
 """Dollars: what was said to be used, at the prices of the logged time; unknown is never nothing."""
 
 import asyncio
-import dataclasses
 import json
 import sys
+import types
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import runner
@@ -105,11 +106,11 @@ def test_it_is_priced_at_the_logged_time(monkeypatch: pytest.MonkeyPatch) -> Non
         @staticmethod
         def calc_price(_usage: Any, _model: str, **options: Any) -> Any:
             times.append(options["genai_request_timestamp"])
-            return dataclasses.make_dataclass("Found", ["total_price"])(7)
+            return types.SimpleNamespace(total_price=7)
 
     monkeypatch.setattr(_prices, "listing", lambda: List)
     at = datetime(2026, 2, 3, tzinfo=UTC)
-    asked_then = dataclasses.replace(request(), at=at)
+    asked_then = msgspec.structs.replace(request(), at=at)
     assert claude("http://x").bound(asked_then).dollars == 7.0
     with Server(Answer(DIALECTS["anthropic"].whole(LAST))) as server:
         assert asyncio.run(claude(server.url).ask(asked_then)).dollars == 7.0
