@@ -5,7 +5,8 @@ in fdatasync costs its process two changes of threads; this costs none. What a k
 without: nothing here raises for that.
 
 A flush is over once somebody has collected what the kernel says of it. One thread collects at a time, any thread may,
-and it collects for all: so whoever needs one flush can wait for it, also where the loop that began it stands still.
+and it collects for all: so whoever needs one flush can wait for it, also where the loop that began it stands still. A
+signal handler may need one while its own thread collects, so the locks let that thread in again.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Flushes:
         self._under_way: dict[int, Flush] = {}
         self._numbers = itertools.count(1)
         self._orders: list[tuple[Flush, Any]] = []
-        self._ordering, self._collecting = threading.Lock(), threading.Lock()
+        self._ordering, self._collecting = threading.RLock(), threading.RLock()
         self._over: deque[Flush] = deque()
         self._found = ctypes.create_string_buffer(_EVENT.size * _MANY)
         weakref.finalize(self, _destroyed, functools.partial(call, 1, context), self._event)

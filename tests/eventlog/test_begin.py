@@ -204,3 +204,34 @@ def test_the_kernel_flushes_many_files_and_says_which_it_did_not_take(tmp_path: 
         os.close(fd)
     for log in logs:
         log.close()
+
+
+@pytest.mark.fault("a signal handler that saves inside a save")
+@pytest.mark.parametrize("where", ["_noted", "_end"])
+def test_a_signal_handler_that_saves_while_its_thread_collects_flushes_does_not_hang(
+    tmp_path: Path, log: eventlog.Log, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """It runs between two steps of the collecting, in the same thread."""
+    flushes = eventlog.DISK.kernel_flushes()
+    if flushes is None:
+        pytest.skip("this system takes no flushes of this kind, and saves go to threads")
+    begun, step = log.begin(flushes, AT, [event(1)]), getattr(flushes, where)
+    assert begun is not None
+
+    def interrupted(*given: object) -> object:
+        monkeypatch.setattr(flushes, where, step)
+        log.append(AT, [event(2)])
+        return step(*given)
+
+    def collect() -> None:
+        flushes.submit()
+        monkeypatch.setattr(flushes, where, interrupted)
+        while not begun.results:
+            list(flushes.ended())
+
+    thread = in_thread(collect)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert begun.end().seq == 2
+    log.close()
+    assert numbers(tmp_path) == [0, 1, 2, 3]
