@@ -202,8 +202,8 @@ class Worker:
         try:
             if woken:
                 await self._look_at(sorted(woken))
-        except BaseException:
-            carrier.rung |= woken  # they are still to be looked at
+        except Exception:  # whatever it is, they are still to be looked at
+            carrier.rung |= woken
             raise
         carrier.fill()
 
