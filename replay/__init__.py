@@ -11,13 +11,12 @@ Pure: no clock, no disk, no tool, no randomness; time is an input that the log h
 from typing import TYPE_CHECKING, Any
 
 from replay import events, messages, state, values
-from replay._codec import decode, encode, tag
+from replay._codec import FOLD_VERSION, decode, dump, encode, restore, tag
 from replay._digest import of as digest
 from replay._digest import of_value as digest_value
 from replay._event import Event
 from replay._fold import fold, load, step
 from replay._fold_asks import with_queue
-from replay._frozen import FOLD_VERSION, dump, restore
 from replay.errors import Diverged, IllegalEvent, NoSuchLine, NotFaithful, ReplayError, Undecodable
 from replay.events import AnyEvent
 from replay.state import NEW, CallState, Question, State

@@ -4,7 +4,7 @@ The history is folded as always, and each event adds to the story. So an audit s
 the fold refuses is no history: the error names the line.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
@@ -39,24 +39,6 @@ def audit(lines: Iterable[Line], *, until: int | None = None) -> Audit:
 
 
 S = TypeVar("S", bound=msgspec.Struct)
-Tell = TypeVar("Tell", bound=Callable[..., None])
-_TELL: dict[type, Callable[..., None]] = {}
-
-
-def _tells(*kinds: type) -> Callable[[Tell], Tell]:
-    """Declares what events of these classes add to the story."""
-
-    def declare(tell: Tell) -> Tell:
-        _TELL.update(dict.fromkeys(kinds, tell))
-        return tell
-
-    return declare
-
-
-_AS_IN_THE_STATE = (
-    *("run", "task", "agent", "workspace", "parent", "phase", "stopped"),
-    *("limits", "spent", "turns", "resumes", "seq"),
-)
 
 
 class Teller:
@@ -89,9 +71,9 @@ class Teller:
             before = self.state
             self.state = step(before, event, line.at, seq=line.seq)
             self._live(event, before)
-            tell = _TELL.get(type(event))
-            if tell is not None:
-                tell(self, event, before)
+            self._asks_and_waits(event, before)
+            self._acts(event, before)
+            self._lookups_and_questions(event, before)
             self.noted += _findings.of_event(event, before, self.life, self.seq)
         self.state = replace(self.state, seq=line.seq, life=line.life, at=line.at)
 
@@ -103,17 +85,10 @@ class Teller:
         in_doubt = state.in_doubt
         for story in self.calls.values():
             story.in_doubt = story.id in in_doubt
-        told = Audit(
-            **{name: getattr(state, name) for name in _AS_IN_THE_STATE},
-            began=self.began,
-            ended=state.at,
-            answer=state.answer if state.phase == "done" else None,
-            lives=self.lives,
-            asks=self.asks,
-            calls=list(self.calls.values()),
-            waits=self.waits,
-            findings=[],
-        )
+        answer = state.answer if state.phase == "done" else None
+        own: dict[str, Any] = {"began": self.began, "ended": state.at, "answer": answer, "findings": []}
+        parts = {"lives": self.lives, "asks": self.asks, "calls": list(self.calls.values()), "waits": self.waits}
+        told = Audit(**shared(Audit, state) | own | parts)
         told.findings = _findings.find(told, self.noted)
         return told
 
@@ -156,84 +131,70 @@ class Teller:
         ends: dict[str, Literal["done", "paused"]] = {"done": "done", "paused": "paused"}
         life.end = "stopped" if state.stopped is not None else ends.get(state.phase, "unsaid")
 
-    @_tells(e.RunResumed, e.RunForked)
-    def _resumed(self, event: e.RunResumed | e.RunForked, before: State) -> None:
-        """What was in flight is in doubt now."""
-        if self.asks and self.asks[-1].came == "asked":
-            self._end(self.asks[-1], came="lost")
-        for call in before.calls:
-            for attempt in self.calls[call.call.id].attempts:
-                if attempt.did == "in flight":
-                    self._end(attempt, did="in doubt")
+    def _asks_and_waits(self, event: e.AnyEvent, before: State) -> None:
+        """Adds requests to the model, the calls of their replies, and waits. A new life ends what was in flight."""
+        match event:
+            case e.RunResumed() | e.RunForked():
+                if self.asks and self.asks[-1].came == "asked":
+                    self._end(self.asks[-1], came="lost")
+                for attempt in (one for call in before.calls for one in self.calls[call.call.id].attempts):
+                    if attempt.did == "in flight":
+                        self._end(attempt, did="in doubt")
+            case e.ModelAsked():
+                self.asks.append(self._begun(stories.AskStory, event, turn=before.turns + 1))
+            case e.ReplySaved():
+                ask, calls = self.asks[-1], event.reply.calls
+                self._end(ask, event.reply, came="replied", calls=[call.id for call in calls])
+                self.calls |= {call.id: self._begun(stories.CallStory, call, turn=ask.turn) for call in calls}
+            case e.CallsMade():
+                self.calls |= {call.id: self._begun(stories.CallStory, call, turn=0) for call in event.calls}
+            case e.ModelFailed():
+                self._end(self.asks[-1], event, came="failed")
+            case e.WaitUntil():
+                self.waits.append(self._begun(stories.WaitStory, event))
 
-    @_tells(e.ModelAsked)
-    def _asked(self, event: e.ModelAsked, before: State) -> None:
-        self.asks.append(self._begun(stories.AskStory, event, turn=before.turns + 1))
+    def _acts(self, event: e.AnyEvent, before: State) -> None:
+        """Adds to calls what they did: attempts, child runs, files, results."""
+        match event:
+            case e.AttemptMarked():
+                call = before.find(event.call)
+                rung: Literal["first", "harmless", "missing", "person", "nothing"] = "first"
+                if call is not None and call.attempts:
+                    rung = call.cleared or ("harmless" if call.in_doubt else "nothing")
+                attempt = self._begun(stories.AttemptStory, event, life=self.life, rung=rung)
+                self.calls[event.call].attempts.append(attempt)
+            case e.AttemptEnded():
+                self._end(self.calls[event.call].attempts[-1], event)
+            case e.ChildStarted():
+                self.calls[event.call].child = event.run
+            case e.ChildRested():
+                self.calls[event.call].child_spent = event.spent
+            case e.FileWritten():
+                self.calls[event.call].files.append(FileHash(**shared(FileHash, event)))
+            case e.ResultRecorded():
+                story = self.calls[event.call]
+                self._end(story, event)
+                if event.how == "ran" and story.attempts:
+                    self._end(story.attempts[-1], did="ran")
+                if event.how == "found" and story.lookups:
+                    self._end(story.lookups[-1], said="found")
 
-    @_tells(e.ReplySaved)
-    def _replied(self, event: e.ReplySaved, before: State) -> None:
-        ask, calls = self.asks[-1], event.reply.calls
-        self._end(ask, event.reply, came="replied", calls=[call.id for call in calls])
-        self.calls |= {call.id: self._begun(stories.CallStory, call, turn=ask.turn) for call in calls}
-
-    @_tells(e.CallsMade)
-    def _made(self, event: e.CallsMade, before: State) -> None:
-        self.calls |= {call.id: self._begun(stories.CallStory, call, turn=0) for call in event.calls}
-
-    @_tells(e.ModelFailed)
-    def _failed(self, event: e.ModelFailed, before: State) -> None:
-        self._end(self.asks[-1], event, came="failed")
-
-    @_tells(e.AttemptMarked)
-    def _marked(self, event: e.AttemptMarked, before: State) -> None:
-        call = before.find(event.call)
-        rung: Literal["first", "harmless", "missing", "person", "nothing"] = "first"
-        if call is not None and call.attempts:
-            rung = call.cleared or ("harmless" if call.in_doubt else "nothing")
-        attempt = self._begun(stories.AttemptStory, event, life=self.life, rung=rung)
-        self.calls[event.call].attempts.append(attempt)
-
-    @_tells(e.AttemptEnded)
-    def _ended(self, event: e.AttemptEnded, before: State) -> None:
-        self._end(self.calls[event.call].attempts[-1], event)
-
-    @_tells(e.ResultRecorded)
-    def _recorded(self, event: e.ResultRecorded, before: State) -> None:
-        call = self.calls[event.call]
-        self._end(call, event)
-        if event.how == "ran" and call.attempts:
-            self._end(call.attempts[-1], did="ran")
-        if event.how == "found" and call.lookups:
-            self._end(call.lookups[-1], said="found")
-
-    @_tells(e.ChildStarted)
-    def _started(self, event: e.ChildStarted, before: State) -> None:
-        self.calls[event.call].child = event.run
-
-    @_tells(e.ChildRested)
-    def _rested(self, event: e.ChildRested, before: State) -> None:
-        self.calls[event.call].child_spent = event.spent
-
-    @_tells(e.LookupAsked)
-    def _lookup(self, event: e.LookupAsked, before: State) -> None:
-        self._forgotten(before, event.call)
-        self.calls[event.call].lookups.append(self._begun(stories.LookupStory, event))
-
-    @_tells(e.LookupAnswered)
-    def _looked(self, event: e.LookupAnswered, before: State) -> None:
-        self._end(self.calls[event.call].lookups[-1], said=event.said, error=event.error or "")
-
-    @_tells(e.QuestionAsked)
-    def _question(self, event: e.QuestionAsked, before: State) -> None:
-        if event.kind == "settle":
-            self._forgotten(before, event.call)
-        question = self.questions[event.id] = self._begun(stories.QuestionStory, event)
-        self.calls[event.call].questions.append(question)
-
-    @_tells(e.QuestionAnswered)
-    def _answered(self, event: e.QuestionAnswered, before: State) -> None:
-        question = self.questions[event.id]
-        self._end(question, event, arguments=question.arguments)  # those that were asked about
+    def _lookups_and_questions(self, event: e.AnyEvent, before: State) -> None:
+        """Adds what a service or a person was asked, and said."""
+        match event:
+            case e.LookupAsked():
+                self._forgotten(before, event.call)
+                self.calls[event.call].lookups.append(self._begun(stories.LookupStory, event))
+            case e.LookupAnswered():
+                self._end(self.calls[event.call].lookups[-1], said=event.said, error=event.error or "")
+            case e.QuestionAsked():
+                if event.kind == "settle":
+                    self._forgotten(before, event.call)
+                question = self.questions[event.id] = self._begun(stories.QuestionStory, event)
+                self.calls[event.call].questions.append(question)
+            case e.QuestionAnswered():
+                question = self.questions[event.id]
+                self._end(question, event, arguments=question.arguments)  # those that were asked about
 
     def _forgotten(self, before: State, call: str) -> None:
         """Notes, once a call, that its key was too old to be used again, or that the clock was set back since."""
@@ -247,11 +208,3 @@ class Teller:
         if expired or (self.at - first.marked).total_seconds() >= first.key_ttl:
             self.noted.append(_findings.expired(call, first, self.seq, clock_back=expired))
             self.forgotten.add(call)
-
-    @_tells(e.FileWritten)
-    def _wrote(self, event: e.FileWritten, before: State) -> None:
-        self.calls[event.call].files.append(FileHash(**shared(FileHash, event)))
-
-    @_tells(e.WaitUntil)
-    def _waits(self, event: e.WaitUntil, before: State) -> None:
-        self.waits.append(self._begun(stories.WaitStory, event))

@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from replay._child_values import Spent
 from replay._event import Event
 from replay.messages import How, Image
-from replay.values import Effect, Kind, Limits, Local, Phase, StopReason, Text, Verdict
+from replay.values import Effect, Kind, Limits, Local, Phase, Spent, StopReason, Text, Verdict
 
 
 class AttemptMarked(Event, legal="tools", decision=True, title="the attempt of a call"):

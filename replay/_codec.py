@@ -1,18 +1,27 @@
-"""Events to bytes and back.
+"""Events to bytes and back, and states for snapshots.
 
 An event is encoded, decoded and compared before it may be written. So a value that JSON would change (a NaN becomes
 null, and a constructor checks no types) is refused in memory, and not found out at a resume.
 An event whose tag this version does not know is kept whole: a later version may have written it.
+A snapshot is a cache of the fold; the log alone is the truth.
 """
 
 import functools
 import operator
+from typing import Any, get_type_hints
 
 import msgspec
 
 from replay._event import EVENTS, Event
+from replay._history import History
 from replay.errors import NotFaithful, Undecodable
 from replay.events import AnyEvent, UnknownEvent
+from replay.messages import Message
+from replay.state import State
+
+FOLD_VERSION = 22
+"""Raised whenever the same lines would give another state, or the fields of a state change. A snapshot of another
+version is passed over, and the log is folded from its first line."""
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -75,3 +84,28 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> AnyEvent:
 def encode_value(value: msgspec.Struct) -> str:
     """A value of an event as JSON text, for showing and comparing."""
     return _encoder.encode(value).decode()
+
+
+_state_encoder = msgspec.json.Encoder(enc_hook=list)  # a history is the one part for which JSON has no form
+
+
+@functools.cache
+def _state_decoder() -> msgspec.json.Decoder[Any]:
+    """Reads the fields of a state, the conversation as the list that it is in JSON; all of them must be there."""
+    kinds = get_type_hints(State) | {"messages": list[Message]}
+    return msgspec.json.Decoder(msgspec.defstruct("Stored", [(name, kinds[name]) for name in State.__struct_fields__]))
+
+
+def dump(state: State) -> bytes:
+    """Turns a state into one JSON object."""
+    return _state_encoder.encode(state)
+
+
+def restore(data: bytes) -> State | None:
+    """Turns what `dump` made back into a state; None if these bytes are not a state of this version."""
+    try:
+        stored = _state_decoder().decode(data)
+    except (msgspec.MsgspecError, RecursionError, TypeError):
+        return None
+    fields = {name: getattr(stored, name) for name in State.__struct_fields__}
+    return State(**fields | {"messages": History(stored.messages)})

@@ -1,29 +1,4 @@
-"""Findings: what deserves a second look, each with the lines that show it and a sentence.
-
-kind                 what it says
-settled-by-person    a person said what an interrupted call did
-settled-by-service   the service was asked, and an interrupted call had happened
-approved, refused    a person, or the policy, said whether a call may run
-rerun                a call ran again, and why that was safe
-key-expired          a call could not run again, because its key may have been forgotten
-intent-refused       a call was refused because the same had already happened
-lost-ask             a reply never came, and the bound of its request counts as spent
-billed-failure       a request failed and may have been billed
-conversation-rebuilt the model refused what it had written itself, and gets it rebuilt from texts and calls
-request-refused      a request from outside did not fit
-reply-refused        a reply was no answer, and the model was asked again
-summary-no-use       a summary did not make the next request much shorter
-clock-back           the wall clock was set back before a resume
-workspace-accepted   somebody accepted files that were changed from outside
-workspace-moved      the workspace is in another place, its files as the run left them
-forked               the run goes on from a line of another one
-drift                a resume brought other definitions
-limits-changed       the run may use more, or less, from here on
-lossy                a reply or a result could not be kept exactly as it came
-in-doubt             a call may have happened, and nothing settles it yet
-stopped              the run stopped, whether or not it was resumed later
-unknown-event        an event of a later version
-"""
+"""Findings: what deserves a second look, each with the lines that show it and a sentence. The guide lists the kinds."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -17,18 +17,13 @@ from typing import Protocol
 
 import msgspec
 
-from replay import _codec, _fold_asks, _fold_calls, _fold_children, _fold_life
+from replay import _codec, _fold_asks, _fold_calls, _fold_life
 from replay import events as e
 from replay._rules import Broken, draft_of, state_of
 from replay.errors import IllegalEvent
 from replay.state import NEW, Draft, State
 
-TRANSITIONS = {
-    **_fold_life.transitions,
-    **_fold_asks.transitions,
-    **_fold_calls.transitions,
-    **_fold_children.transitions,
-}
+TRANSITIONS = {**_fold_life.transitions, **_fold_asks.transitions, **_fold_calls.transitions}
 
 
 def step(state: State, event: e.AnyEvent, at: datetime, *, seq: int | None = None) -> State:

@@ -1,8 +1,11 @@
-"""What a call's attempts, lookups, questions, files and result do to the state.
+"""What a call's attempts, lookups, questions, files, child run and result do to the state.
 
 An attempt is marked before it acts. It ends with a result, with certainly nothing, or unknown. Only a result settles a
 call. One unknown attempt keeps the call in doubt, whatever a later attempt says, until the service (a believed
 `Missing`) or a person (`rerun`) says that none of the attempts so far did anything.
+
+A child's spend is a total, and its parent adds what it grew by: so it counts once, however often it is reported. Only a
+child that rests is reported or carried on, and only while its call has no result.
 """
 
 from datetime import datetime
@@ -14,7 +17,7 @@ from replay._digest import of as digest
 from replay._fold_life import add_message, take
 from replay._rules import Broken, Transitions, present, require, shared
 from replay.messages import HAPPENED, Result, ToolResults, UserMessage
-from replay.state import Attempt, CallState, Draft, Lookups, Question
+from replay.state import Attempt, CallState, Child, Draft, Lookups, Question
 from replay.values import FITS, Happened, ParentEffect
 
 transitions = Transitions()
@@ -232,3 +235,36 @@ def file_written(state: Draft, event: e.FileWritten, at: datetime) -> None:
         require(expected and beside, f"{event.path} was not intended to have this content")
     else:
         state.files = state.files | {event.path: expected[expected.index(event.sha256) :]}
+
+
+@transitions.on(e.ChildStarted)
+def child_started(state: Draft, event: e.ChildStarted, at: datetime) -> None:
+    """A child runs. Started again, it is the same run."""
+    call = open_call(state, event.call)
+    require(not call.attempts, "a call that was tried is no child run")
+    require((event.arguments is None) != (call.child is None), "the first start has the arguments, and no other")
+    if call.child is None:
+        state.tried = state.tried | {call.call.tool: state.tried.get(call.call.tool, 0) + 1}
+        put(state, replace(call, child=Child(**shared(Child, event)), bound=event.arguments))
+    else:
+        require(not call.child.running, "this child is running")
+        same = (call.child.run, call.child.uid, call.child.agent) == (event.run, event.uid, event.agent)
+        require(same, f"the child of this call is {call.child.run}")
+        child = replace(call.child, limits=event.limits, running=True, questions=(), until=None, stop=None, at=None)
+        put(state, replace(call, child=child))
+    state.wait = None
+
+
+@transitions.on(e.ChildRested)
+def child_rested(state: Draft, event: e.ChildRested, at: datetime) -> None:
+    """A child rests. A resume after a life in which one came further, or was answered, need not count."""
+    call = open_call(state, event.call)
+    was = present(call.child, "this call is no child run")
+    child = replace(was, **shared(Child, event), running=False, at=at)
+    answered = not was.running and was.questions != event.questions
+    further = event.turns_used > was.turns_used or event.phase == "done" or answered
+    put(state, replace(call, child=child))
+    state.wait = None
+    state.spent = state.spent.grown(was.spent, event.spent)
+    state.child_turns += event.turns_used - was.turns_used
+    state.uncounted = state.uncounted or further

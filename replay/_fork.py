@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from replay import _codec
 from replay import events as e
-from replay._fold import Line, load, step
+from replay._fold import Line, fold, load, step
 from replay.errors import NoSuchLine
 from replay.messages import HAPPENED
 from replay.state import NEW, CallState, State
@@ -74,19 +74,16 @@ def fork(
         NoSuchLine: The history has no such line, or the run had not begun there.
         IllegalEvent, Undecodable: The history can't be folded.
     """
-    shared = _before(lines, seq)
+    later = [line for line in lines if line.seq >= seq]
+    keep, shared = 0, NEW
+    if later and later[0].seq == seq:
+        keep, shared = _outcomes(load([line for line in lines if line.seq < seq]), later[0])
     if shared.phase == "new":
         raise NoSuchLine(load(lines).run, seq, lines[-1].seq if lines else -1)
-    keep, after = 0, _After(shared)
-    for line in lines:
-        if line.seq < seq:
-            continue
-        events = [_codec.decode(raw, seq=line.seq) for raw in line.events]
-        if line.seq == seq:
-            keep = _outcomes(events)
-        for event in events[keep if line.seq == seq else 0 :]:
-            after.add(event, line.at, line.seq)
-        after.state = replace(after.state, seq=line.seq, life=line.life, at=line.at)
+    after = _After(shared)
+    after.add(later[0], keep)
+    for line in later[1:]:
+        after.add(line)
     fork_guard = _bounded(dict.fromkeys([*after.fork_guard(), *others]))
     event = e.RunForked(
         run=run,
@@ -110,27 +107,17 @@ def effects(lines: Sequence[Line], seq: int) -> list[ParentEffect]:
     """
     after = _After(load([line for line in lines if line.seq <= seq]))
     for line in lines:
-        for raw in line.events if line.seq > seq else ():
-            after.add(_codec.decode(raw, seq=line.seq), line.at, line.seq)
+        if line.seq > seq:
+            after.add(line)
     return after.fork_guard()
 
 
-def _outcomes(events: Sequence[e.AnyEvent]) -> int:
-    """How many events of a line came before the first decision."""
-    return next((i for i, event in enumerate(events) if event.is_decision), len(events))
-
-
-def _before(lines: Sequence[Line], seq: int) -> State:
-    """The state at line `seq`, without its decisions. Its phase is `new` if there is no such line."""
-    state = NEW
-    for line in lines:
-        events = [_codec.decode(raw, seq=line.seq) for raw in line.events]
-        for event in events[: _outcomes(events) if line.seq == seq else len(events)]:
-            state = step(state, event, line.at, seq=line.seq)
-        state = replace(state, seq=line.seq, life=line.life, at=line.at)
-        if line.seq == seq:
-            return state
-    return NEW
+def _outcomes(before: State, line: Line) -> tuple[int, State]:
+    """How many events of a line came before its first decision, and the state after these."""
+    events = [_codec.decode(raw, seq=line.seq) for raw in line.events]
+    keep = next((i for i, event in enumerate(events) if event.is_decision), len(events))
+    state = fold(before, line.at, events[:keep], seq=line.seq)
+    return keep, replace(state, seq=line.seq, life=line.life, at=line.at)
 
 
 class _After:
@@ -143,9 +130,15 @@ class _After:
         self._in_doubt = set(shared.in_doubt)
         self._found: list[ParentEffect] = []
 
-    def add(self, event: e.AnyEvent, at: datetime, seq: int) -> None:
-        """Adds one event."""
-        before, self.state = self.state, step(self.state, event, at, seq=seq)
+    def add(self, line: Line, first: int = 0) -> None:
+        """Adds a line, from one of its events on."""
+        for raw in line.events[first:]:
+            event, before = _codec.decode(raw, seq=line.seq), self.state
+            self.state = step(before, event, line.at, seq=line.seq)
+            self._event(event, before)
+        self.state = replace(self.state, seq=line.seq, life=line.life, at=line.at)
+
+    def _event(self, event: e.AnyEvent, before: State) -> None:
         if isinstance(event, e.RunForked):  # a fork of a fork, from before the first: what its parent did stays known
             self._found += event.fork_guard
             self.messages += event.messages

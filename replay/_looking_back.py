@@ -2,9 +2,8 @@
 
 from replay import stories
 from replay._audit import Teller, audit
-from replay._divergence import Divergence, Drift, Retraced
 from replay._fork import Fork, effects, fork
-from replay._retrace import retrace
+from replay._retrace import Divergence, Drift, Retraced, retrace
 from replay.stories import Audit, Finding
 
 __all__ = [

@@ -6,9 +6,8 @@ from typing import Literal
 import msgspec
 
 from replay._call_events import QuestionAsked
-from replay._child_values import Spent
 from replay.messages import CostBound, Purpose
-from replay.values import Effect, Limits, Phase, StopReason
+from replay.values import Effect, Limits, Phase, Spent, StopReason
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -9,10 +9,20 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from replay import _call_events, _event
-from replay._child_values import ParentCall
 from replay._event import Event
 from replay.messages import CostBound, Message, Purpose, Reply, ToolCall
-from replay.values import Definitions, Digests, FileHash, Happened, Limits, Local, ParentEffect, Queued, Text
+from replay.values import (
+    Definitions,
+    Digests,
+    FileHash,
+    Happened,
+    Limits,
+    Local,
+    ParentCall,
+    ParentEffect,
+    Queued,
+    Text,
+)
 
 AttemptEnded = _call_events.AttemptEnded
 AttemptMarked = _call_events.AttemptMarked

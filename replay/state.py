@@ -11,8 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from replay import _child_values, _state_parts
-from replay._child_values import ParentCall
+from replay import _state_parts, values
 from replay._history import History
 from replay.events import QuestionAnswered, QuestionAsked
 from replay.messages import Message, Result, Stop, ToolCall
@@ -24,6 +23,7 @@ from replay.values import (
     Kind,
     Limits,
     Loosened,
+    ParentCall,
     ParentEffect,
     Phase,
     Queued,
@@ -40,7 +40,7 @@ Attempt = _state_parts.Attempt
 Child = _state_parts.Child
 Failures = _state_parts.Failures
 Lookups = _state_parts.Lookups
-Spent = _child_values.Spent
+Spent = values.Spent
 
 
 class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -147,7 +147,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What deserves a second look.
 
     Attributes:
-        kind: One of those listed in `replay._findings` and `runner._review.audit`.
+        kind: One of those that the guide to `runner` lists.
         seqs: The lines that show it.
         says: A sentence.
         call: The id of the call that it is about, if it is about one.

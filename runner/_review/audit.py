@@ -2,13 +2,6 @@
 
 It takes no lock and needs no agent, model or tool. It reads every line of every segment, whatever a snapshot says.
 Where the log is damaged, or an event is not legal, the story ends with the last good line, and a finding says so.
-
-kind       what it says
-damaged    the log, or the history in it, is good up to this line only
-salvaged   the log was copied from the good lines of a damaged one; each gap is named
-torn       a save that never finished was cut off, or still stands after the last line
-inbox      a request lies in the inbox, or something that is none
-storage    the file system may lose acknowledged lines in a power cut
 """
 
 import re
