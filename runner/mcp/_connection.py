@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
 from runner._transport import NEVER_SENT, client_error
-from runner.mcp._transport import WatchedTransport
+from runner.mcp._transport import watched
 
 Elicit = Callable[[Any], Any]
 
@@ -56,8 +56,8 @@ class Connection:
         self.modern = False
         self.tools: list[mcp.Tool] = []
         self._name = name
-        self._bye = asyncio.Event()
-        self._transport = WatchedTransport(transport(self.statuses), self._bye.set)
+        self._handed, self._ended = set[tuple[str, int]](), asyncio.Event()
+        self._transport = watched(transport(self.statuses), self._handed, self._ended)
         self._elicit = elicit
         self._mode = mode
         self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
@@ -67,7 +67,7 @@ class Connection:
     @property
     def alive(self) -> bool:
         """Whether it can still be used from the running loop."""
-        return not (self._transport.ended or self._owner.done()) and self.loop is asyncio.get_running_loop()
+        return not (self._ended.is_set() or self._owner.done()) and self.loop is asyncio.get_running_loop()
 
     async def open(self, within: float) -> None:
         """Return when it is open and its tools are listed. Raises `ServerDown`, within `within` seconds."""
@@ -80,7 +80,7 @@ class Connection:
 
     async def close(self) -> None:
         """Leave the connection; a server that was started for it is ended."""
-        self._transport.end()
+        self._ended.set()
         if not self._ready.done():
             self._owner.cancel()
         with suppress(Exception, asyncio.CancelledError):
@@ -94,7 +94,7 @@ class Connection:
                 self.tools = await _listed(client)
                 self.modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
                 self._ready.set_result(client)
-                await self._bye.wait()
+                await self._ended.wait()
         except (Exception, asyncio.CancelledError) as error:
             self._faults = _leaves(error)
             if not self._ready.done():
@@ -104,7 +104,7 @@ class Connection:
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
-            self._transport.end()
+            self._ended.set()
 
     async def _asked(self, context: Any, params: Any) -> Any:  # noqa: ARG002 (the SDK's signature)
         return self._elicit(params)
@@ -124,9 +124,9 @@ class Connection:
 
     async def never_sent(self, key: str, attempt: int) -> bool:
         """Whether it is certain that the leg with this key did not reach the server."""
-        if (key, attempt) not in self._transport.handed:
+        if (key, attempt) not in self._handed:
             return True
-        if self._transport.ended:
+        if self._ended.is_set():
             with suppress(TimeoutError, asyncio.CancelledError):
                 await asyncio.wait_for(asyncio.shield(self._owner), 1.0)
         return any(client_error(fault) in NEVER_SENT and _carries(fault, key) for fault in self._faults)

@@ -6,11 +6,11 @@ one protocol error, which proves nothing; a status that a server gives before it
 did nothing.
 """
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Self
 
 import httpx2
@@ -24,46 +24,23 @@ META = "dev.refold/"
 KEY, CALL, ATTEMPT, RUN = (META + name for name in ("idempotency-key", "call", "attempt", "run"))
 
 
-class WatchedTransport:
-    """A transport that notes which legs of calls were handed over, and when the connection ended."""
-
-    def __init__(self, transport: AbstractAsyncContextManager[Any], on_end: Callable[[], None]) -> None:
-        self._transport = transport
-        self._on_end = on_end
-        self.ended = False
-        self.handed: set[tuple[str, int]] = set()
-
-    async def __aenter__(self) -> tuple[Any, Any]:
-        """The transport's streams, watched."""
-        read, write = await self._transport.__aenter__()
-        return _Read(read, self), _Write(write, self)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self.end()
-        return await self._transport.__aexit__(kind, error, trace)
-
-    def end(self) -> None:
-        """Note that the connection has ended."""
-        if not self.ended:
-            self.ended = True
-            self._on_end()
-
-    def hand(self, item: Any) -> None:
-        """Note the leg that this message carries, if it carries one."""
-        params = getattr(getattr(item, "message", None), "params", None) or {}
-        meta = params.get("_meta") or {}
-        if KEY in meta:
-            self.handed.add((meta[KEY], meta[ATTEMPT]))
+@asynccontextmanager
+async def watched(
+    transport: AbstractAsyncContextManager[Any], handed: set[tuple[str, int]], ended: asyncio.Event
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of a transport: they note which legs of calls were handed over, and when the connection ended."""
+    async with transport as (read, write):
+        try:
+            yield _Read(read, ended), _Write(write, handed)
+        finally:
+            ended.set()
 
 
 class _Stream:
     """Passes everything on to the stream that it wraps."""
 
-    def __init__(self, inner: Any, transport: WatchedTransport) -> None:
-        self._inner = inner
-        self._watched = transport
+    def __init__(self, inner: Any, noted: Any) -> None:
+        self._inner, self._noted = inner, noted
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -85,47 +62,41 @@ class _Read(_Stream):
         try:
             return _read(await self._inner.__anext__())
         except BaseException:  # whatever ends the stream ends the connection
-            self._watched.end()
+            self._noted.set()
             raise
-
-
-def _is_answer(error: ValidationError) -> bool:
-    """Whether what could not be read was an answer, and not a line that a server printed for people."""
-    for problem in error.errors():
-        raw = problem["input"]
-        if isinstance(raw, dict) and "id" in raw and "jsonrpc" in raw and "method" not in raw:
-            return True
-        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-        if text.lstrip().startswith('{"') and '"jsonrpc"' in text and '"id"' in text and '"method"' not in text:
-            return True
-    return False
-
-
-def _read(item: Any) -> Any:
-    """A message, repaired if need be. Raises where an answer can't be read: no other comes for its request."""
-    item = _repaired(item)
-    if isinstance(item, ValidationError) and _is_answer(item):
-        raise item
-    return item
-
-
-def _repaired(item: Any) -> Any:
-    """A message that the SDK could not parse because half of a character is escaped in it, with U+FFFD there."""
-    if isinstance(item, ValidationError):
-        for problem in item.errors():
-            raw = problem["input"]
-            text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
-            if problem["type"] == "json_invalid" and isinstance(text, str):
-                whole = _ESCAPE.sub(lambda found: "\\ufffd" if found["half"] else found[0], text)
-                with suppress(ValidationError):
-                    return SessionMessage(mcp.types.jsonrpc_message_adapter.validate_json(whole, by_name=False))
-    return item
 
 
 class _Write(_Stream):
     async def send(self, item: Any, /) -> None:
-        self._watched.hand(item)
+        params = getattr(getattr(item, "message", None), "params", None) or {}
+        meta = params.get("_meta") or {}
+        if KEY in meta:
+            self._noted.add((meta[KEY], meta[ATTEMPT]))
         await self._inner.send(item)
+
+
+def _read(item: Any) -> Any:
+    """A message; U+FFFD is in the place of half a character that is escaped in it, which the SDK can't parse.
+
+    Raises where an answer can't be read: no other comes for its request.
+    """
+    for problem in item.errors() if isinstance(item, ValidationError) else ():
+        raw = problem["input"]
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        if problem["type"] == "json_invalid":
+            whole = _ESCAPE.sub(lambda found: "\\ufffd" if found["half"] else found[0], text)
+            with suppress(ValidationError):
+                return SessionMessage(mcp.types.jsonrpc_message_adapter.validate_json(whole, by_name=False))
+        if _is_answer(raw, text):
+            raise item
+    return item
+
+
+def _is_answer(raw: object, text: str) -> bool:
+    """Whether what could not be read was an answer, and not a line that a server printed for people."""
+    if isinstance(raw, dict):
+        return "id" in raw and "jsonrpc" in raw and "method" not in raw
+    return text.lstrip().startswith('{"') and '"jsonrpc"' in text and '"id"' in text and '"method"' not in text
 
 
 REFUSED = frozenset({401, 403, 405, 413, 415})
