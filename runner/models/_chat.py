@@ -17,13 +17,13 @@ from replay.messages import ToolCall
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._responses import OpenAI, tier
-from runner.models._vendor import Assembly, Parsed, usage
+from runner.models._vendor import Parsed, usage
 
 DONE = "[DONE]"
 
 
 @dataclass
-class Stream(Assembly):
+class Stream(_pieces.Assembly):
     """One stream."""
 
     _response: dict[str, str] = field(default_factory=dict)
@@ -55,10 +55,10 @@ class Stream(Assembly):
             self.calls[index] = index, function.get("name") or self.calls.get(index, (index, ""))[1]
             self.heard(function.get("arguments"), *self.calls[index])
 
-    def _reply(self) -> tuple[str, Mapping[int, str]]:
+    def _reply(self) -> str:
         choice = self._choice | {"message": _pieces.written({"role": '"assistant"', **self._message})}
         choices = _json.array_of([_json.object_of(choice)])
-        return _json.object_of(self._response | {"object": '"chat.completion"', "choices": choices}), {}
+        return _json.object_of(self._response | {"object": '"chat.completion"', "choices": choices})
 
 
 HOME = "https://api.openai.com/v1"
@@ -112,7 +112,7 @@ class Chat(OpenAI):
             for text in turn.texts:
                 yield {"role": "user", "content": text}
 
-    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:  # noqa: ARG002 (they are in the reply itself)
+    def _read(self, reply: Any, raw: str) -> Parsed:
         if reply.get("error") and not reply.get("choices"):
             raise _errors.said(raw)
         choice = reply["choices"][0]

@@ -7,7 +7,7 @@ text, and a request is written around them.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from runner.errors import BadAgent
 
 _decoder = json.JSONDecoder()
-_space = re.compile(r"[ \t\n\r]*")
+_signs = re.compile(r"[ \t\n\r]*([][{}:,]?)[ \t\n\r]*")
 _surrogates = re.compile("[\ud800-\udfff]")
 
 
@@ -33,40 +33,43 @@ def value(text: str) -> Any:
 
 def fields(text: str) -> dict[str, str]:
     """The values of an object, each as it was written. Raises `NotJson` when `text` is no object."""
-    found: dict[str, str] = {}
-
-    def field(at: int) -> int:
-        name, at = _one(text, at)
-        if not isinstance(name, str):
-            raise NotJson(f"a field's name at {at} is no string")
-        begin = _expect(text, _skip(text, at), ":")
-        _, end = _one(text, begin)
-        found[name] = text[begin:end]
-        return end
-
-    _members(text, "{}", field)
-    return found
+    cut = _cut(text, "{", ":,", "}")
+    names, pieces = cut[::2], cut[1::2]
+    if len(names) != len(pieces) or not all(name.startswith('"') for name in names):
+        raise NotJson("a field has no name, or no value")
+    return dict(zip(map(value, names), pieces, strict=True))
 
 
 def items(text: str) -> list[str]:
     """The elements of an array, each as it was written. Raises `NotJson` when `text` is no array."""
+    return _cut(text, "[", ",", "]")
+
+
+def _cut(text: str, begin: str, between: str, end: str) -> list[str]:
+    """The values between two signs, each as it was written; behind them stand the signs `between`, in turn."""
     found: list[str] = []
-
-    def item(at: int) -> int:
-        _, end = _one(text, at)
-        found.append(text[at:end])
-        return end
-
-    _members(text, "[]", item)
+    sign, at = _sign(text, 0)
+    if sign != begin:
+        raise NotJson(f"{begin} was expected")
+    if text[at : at + 1] == end:
+        return found
+    while sign != end:
+        try:
+            _, to = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise NotJson(str(error)) from error
+        found.append(text[at:to])
+        sign, at = _sign(text, to)
+        if sign not in (between[len(found) % len(between) - 1], end):
+            raise NotJson(f"{end} was expected at {to}")
     return found
 
 
-def _members(text: str, signs: str, member: Callable[[int], int]) -> None:
-    """Give the place of each member between two signs to `member`, which says where the member ends."""
-    at = _expect(text, _skip(text, 0), signs[0])
-    while text[at : at + 1] != signs[1]:
-        at = _skip(text, member(at))
-        at = at if text[at : at + 1] == signs[1] else _expect(text, at, ",")
+def _sign(text: str, at: int) -> tuple[str, int]:
+    """The sign that stands here, or none, and where what is behind it begins."""
+    found = _signs.match(text, at)
+    assert found is not None  # it matches nothing at all, too
+    return found[1], found.end()
 
 
 def inside(text: str, *path: str | int) -> str | None:
@@ -79,25 +82,6 @@ def inside(text: str, *path: str | int) -> str | None:
     return text
 
 
-def _skip(text: str, at: int) -> int:
-    found = _space.match(text, at)
-    assert found is not None  # it matches nothing at all, too
-    return found.end()
-
-
-def _expect(text: str, at: int, sign: str) -> int:
-    if text[at : at + 1] != sign:
-        raise NotJson(f"{sign} was expected at {at}")
-    return _skip(text, at + 1)
-
-
-def _one(text: str, at: int) -> tuple[Any, int]:
-    try:
-        return _decoder.raw_decode(text, at)
-    except (ValueError, RecursionError) as error:
-        raise NotJson(str(error)) from error
-
-
 def raw(text: str) -> msgspec.Raw:
     """A piece of JSON that `write` puts into a request as it is."""
     return msgspec.Raw(text.encode())
@@ -106,12 +90,14 @@ def raw(text: str) -> msgspec.Raw:
 def joined(pieces: Iterable[str]) -> str:
     """Pieces as one text; a character that was cut in two between them is whole again."""
     text = "".join(pieces)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _lone(text) else text
+    return (
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _surrogates.search(text) else text
+    )
 
 
 def string(text: str) -> str:
     """`text` as a JSON string; a surrogate that has no partner is written as the escape it came as."""
-    return json.dumps(text, ensure_ascii=_lone(text))
+    return json.dumps(text, ensure_ascii=bool(_surrogates.search(text)))
 
 
 def strict_object(text: str) -> bool:
@@ -124,10 +110,6 @@ def strict_object(text: str) -> bool:
         return isinstance(json.loads(text, parse_constant=refuse), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _lone(text: str) -> bool:
-    return _surrogates.search(text) is not None
 
 
 def object_of(pieces: Mapping[str, str]) -> str:

@@ -4,10 +4,12 @@ Texts are put together by the name of their field, known or not, and what a list
 piece says replaces what was said before. A value that comes whole keeps its spelling.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from runner.models import _json
+from runner.models import _errors, _json
 
 WHOLE = frozenset({"format", "id", "name", "role", "signature", "status", "type"})
 """Fields that come whole, and by some servers again with each piece."""
@@ -16,6 +18,35 @@ Piece = dict[str, Any]
 """An object: texts, lists and objects in pieces, and whatever came whole as the JSON it came as."""
 
 _BLANK = frozenset({"null", '""'})
+
+
+@dataclass
+class Assembly(ABC):
+    """Makes one reply out of a stream's events; `heard` is given each piece, as `Request.heard` is.
+
+    `calls` are those that have begun, by how the stream names them, each with its place among them and its tool.
+    """
+
+    heard: Callable[..., None]
+    calls: dict[Any, tuple[int, object]] = field(default_factory=dict)
+    done: bool = False
+
+    @abstractmethod
+    def take(self, data: str) -> bool:
+        """Take an event's data; True when the provider said that the reply is complete.
+
+        Raises `ModelError` for an error that the provider reports in the stream.
+        """
+
+    def whole(self) -> str:
+        """The reply as the provider would have sent it in one piece. Raises `ModelError` when it is not complete."""
+        if not self.done:
+            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
+        return self._reply()
+
+    @abstractmethod
+    def _reply(self) -> str:
+        """`whole`, once it is complete."""
 
 
 def add(onto: Piece, delta: Mapping[str, str]) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType
 
+from msgspec.structs import asdict
+
 from replay.messages import CostBound, Usage
 from replay.values import Limits
 from runner.errors import BadAgent
@@ -74,13 +76,7 @@ def cost(price: Price | None, sale: Sale, usage: Usage, more: Mapping[str, int])
     """What an ask cost; `more` counts what `Usage` has no field for, in the words of genai-prices."""
     if price is not None:
         return price.of(usage)
-    counts = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-    }
-    return _listed(sale, {**counts, **more})
+    return _listed(sale, {**asdict(usage), **more})
 
 
 def most(price: Price | None, sale: Sale, input_tokens: int, output_tokens: int) -> float | None:

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from replay.messages import ToolCall
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _turns
-from runner.models._vendor import Assembly, Parsed, Vendor, texts, usage
+from runner.models._pieces import Assembly
+from runner.models._vendor import Parsed, Vendor, texts, usage
 
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -38,8 +39,8 @@ class Stream(Assembly):
             self._response, self.done = event["response"], True
         return self.done
 
-    def _reply(self) -> tuple[str, Mapping[int, str]]:
-        return self._response, {}
+    def _reply(self) -> str:
+        return self._response
 
 
 class OpenAI(Vendor):
@@ -90,7 +91,7 @@ class Responses(OpenAI):
             for text in turn.texts:
                 yield {"role": "user", "content": text}
 
-    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:  # noqa: ARG002 (they are in the reply itself)
+    def _read(self, reply: Any, raw: str) -> Parsed:
         status = reply.get("status")
         if status == "failed" or (status is None and reply.get("error")):
             raise _errors.said(raw)

@@ -18,6 +18,7 @@ from replay.messages import CostBound, Reply, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.errors import BadAgent
 from runner.models import _errors, _json, _output, _prices, _turns
+from runner.models._pieces import Assembly
 from runner.models._prices import Price
 from runner.models._wire import Wire
 
@@ -27,38 +28,6 @@ MAX_TOKENS = 16_384
 
 OnText = Callable[[str, str], None]
 """Takes the id of the run and a piece of text."""
-
-
-@dataclass
-class Assembly(ABC):
-    """Makes one reply out of a stream's events; `heard` is given each piece, as `Request.heard` is.
-
-    `calls` are those that have begun, by how the stream names them, each with its place among them and its tool.
-    """
-
-    heard: Callable[..., None]
-    calls: dict[Any, tuple[int, object]] = field(default_factory=dict)
-    done: bool = False
-
-    @abstractmethod
-    def take(self, data: str) -> bool:
-        """Take an event's data; True when the provider said that the reply is complete.
-
-        Raises `ModelError` for an error that the provider reports in the stream.
-        """
-
-    def whole(self) -> tuple[str, Mapping[int, str]]:
-        """The reply as the provider would have sent it in one piece, and raw arguments it has no place for.
-
-        Raises `ModelError` when it is not complete.
-        """
-        if not self.done:
-            raise _errors.incomplete("the stream ended before the provider said that the reply is complete")
-        return self._reply()
-
-    @abstractmethod
-    def _reply(self) -> tuple[str, Mapping[int, str]]:
-        """`whole`, once it is complete."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +132,7 @@ class Vendor(ABC):
         """The conversation as the provider wants it."""
 
     @abstractmethod
-    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:
+    def _read(self, reply: Any, raw: str) -> Parsed:
         """Read a complete reply, whose text is `raw`. Raises `ModelError` when it is not complete, or failed."""
 
     def output_schema(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -192,16 +161,14 @@ class Vendor(ABC):
         body = _json.write(self._fields(request))
         assembly = self.assembly(functools.partial(self._heard, request)) if self._streams(request) else None
         try:
-            text = await self._wire.ask(body, assembly.take if assembly is not None else None)
-            raw, arguments = (text, dict[int, str]()) if text is not None or assembly is None else assembly.whole()
-            return self._reply(request, raw or "", arguments)
+            return self._reply(request, await self._wire.ask(body, assembly))
         except (_json.NotJson, LookupError, TypeError, AttributeError) as error:
             why = f"what came is no reply in the provider's own protocol: {type(error).__name__}: {error}"
             raise _errors.incomplete(why) from error
 
-    def _reply(self, request: Request, raw: str, arguments: Mapping[int, str]) -> Reply:
+    def _reply(self, request: Request, raw: str) -> Reply:
         reply = _json.value(raw)
-        parsed = self._read(reply, raw, arguments)
+        parsed = self._read(reply, raw)
         model = str(reply.get("model") or "")
         if parsed.usage is None:  # then it counts as the bound
             bound = self.bound(request)

@@ -9,17 +9,15 @@ import contextlib
 import functools
 import importlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from runner.errors import ModelError
 from runner.models import _errors, _json
+from runner.models._pieces import Assembly
 
 MOST = 64 << 20
 """The most bytes of one stream: more than any reply that a log can hold."""
-
-Take = Callable[[str], bool]
-"""Takes the data of one event of a stream; True says that the reply is complete."""
 
 _ends = re.compile(rb"\r\n|\n|\r(?!\Z)")
 
@@ -66,16 +64,13 @@ class Wire:
         self._kind = getattr(self._sdk, client)
         self._path, self._options, self._base_url, self._given = path, options, base_url, given
 
-    async def ask(self, body: bytes, take: Take | None) -> str | None:
-        """Send `body`; the response's text, or None when it was a stream, whose events `take` was given.
-
-        Raises `ModelError`.
-        """
+    async def ask(self, body: bytes, assembly: Assembly | None) -> str:
+        """Send `body`; the reply's text, of a stream as `assembly` puts it together. Raises `ModelError`."""
         secrets: list[str] = []
         try:
             async with self._open() as client:
                 secrets += _secrets(client)
-                return await self._exchange(client, body, take)
+                return await self._exchange(client, body, assembly)
         except Exception as error:
             known = _errors.failure(error)
             if known is None:
@@ -91,25 +86,25 @@ class Wire:
         async with self._kind(max_retries=0, base_url=self._base_url, http_client=http) as client:
             yield client
 
-    async def _exchange(self, client: Any, body: bytes, take: Take | None) -> str | None:
+    async def _exchange(self, client: Any, body: bytes, assembly: Assembly | None) -> str:
         how: dict[str, Any] = {"cast_to": importlib.import_module("httpx2").Response, "options": dict(self._options)}
         exact = type(client) is self._kind
         how |= {"content": body} if exact else {"body": _json.value(body.decode())}
-        if take is None:
+        if assembly is None:
             return bytes((await client.post(self._path, **how)).content).decode()
         got = await client.post(self._path, **how, stream=True, stream_cls=self._sdk.AsyncStream)
         response = getattr(got, "response", got)
         try:
             if "text/event-stream" not in response.headers.get("content-type", ""):
                 return bytes(await response.aread()).decode()
-            await _follow(response, take)
+            await _follow(response, assembly)
         finally:
             await response.aclose()
-        return None
+        return assembly.whole()
 
 
-async def _follow(response: Any, take: Take) -> None:
-    """Give each event to `take` until the reply is complete, or the stream ends."""
+async def _follow(response: Any, assembly: Assembly) -> None:
+    """Give each event to `assembly` until the reply is complete, or the stream ends."""
     events = Events()
     size = 0
     async for chunk in response.aiter_bytes():
@@ -117,7 +112,7 @@ async def _follow(response: Any, take: Take) -> None:
         if size > MOST:
             raise ModelError(f"the stream is longer than {MOST} bytes", transient=False, billed=True)
         for data in events.feed(chunk):
-            if take(data):
+            if assembly.take(data):
                 return
 
 

@@ -20,7 +20,7 @@ from replay.messages import Result, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._output import ANTHROPIC
-from runner.models._vendor import Assembly, Parsed, Vendor, count, texts
+from runner.models._vendor import Parsed, Vendor, count, texts
 
 WRAP = "INVALID_JSON"
 
@@ -30,15 +30,21 @@ def as_object(arguments: str) -> str:
     return arguments if _json.strict_object(arguments) else _json.object_of({WRAP: _json.string(arguments)})
 
 
+def as_written(given: str) -> str:
+    """Arguments as the model wrote them, which `as_object` may have wrapped."""
+    text = _json.value(_json.inside(given, WRAP) or "null")
+    return text if isinstance(text, str) and as_object(text) == given else given
+
+
 @dataclass
-class Stream(Assembly):
+class Stream(_pieces.Assembly):
     """One stream."""
 
     _message: dict[str, str] = field(default_factory=dict)
     _blocks: defaultdict[int, _pieces.Piece] = field(default_factory=lambda: defaultdict(dict))
 
     def take(self, data: str) -> bool:
-        """See `_vendor.Assembly`."""
+        """See `_pieces.Assembly`."""
         event = _json.fields(data)
         kind = _json.value(event["type"])
         if kind == "message_start":
@@ -77,15 +83,13 @@ class Stream(Assembly):
         self._message |= {name: piece for name, piece in event.items() if name != "type"}
         self._message["usage"] = _json.object_of(usage)
 
-    def _reply(self) -> tuple[str, Mapping[int, str]]:
-        arguments: dict[int, str] = {}
-        blocks = [block for _, block in sorted(self._blocks.items())]
-        for place, block in enumerate(blocks):
-            raw = _json.joined(block.pop("partial_json", ()))
-            if raw:
-                arguments[place], block["input"] = raw, as_object(raw)
-        content = _json.array_of(map(_pieces.written, blocks))
-        return _json.object_of(self._message | {"content": content}), arguments
+    def _reply(self) -> str:
+        for block in self._blocks.values():
+            written = _json.joined(block.pop("partial_json", ()))
+            if written:
+                block["input"] = as_object(written)
+        content = _json.array_of(_pieces.written(block) for _, block in sorted(self._blocks.items()))
+        return _json.object_of(self._message | {"content": content})
 
 
 STOPS = {
@@ -131,26 +135,26 @@ class Anthropic(Vendor):
             if blocks:
                 yield {"role": role, "content": blocks}
 
-    def _read(self, reply: Any, raw: str, arguments: Mapping[int, str]) -> Parsed:
+    def _read(self, reply: Any, raw: str) -> Parsed:
         if reply.get("type") == "error":
             raise _errors.said(raw)
         reason = reply.get("stop_reason")
         if not isinstance(reason, str):
             raise _errors.incomplete("the reply names no stop_reason: it is not complete")
-        blocks = list(enumerate(zip(reply["content"], _json.items(_json.fields(raw)["content"]), strict=True)))
+        blocks = list(zip(reply["content"], _json.items(_json.fields(raw)["content"]), strict=True))
         calls = [
             ToolCall(
                 tool=block["name"],
-                arguments=arguments[index] if index in arguments else _json.fields(piece).get("input", "{}"),
+                arguments=as_written(_json.fields(piece).get("input", "{}")),
                 provider_id=block["id"],
             )
-            for index, (block, piece) in blocks
+            for block, piece in blocks
             if block["type"] == "tool_use"
         ]
         usage = reply.get("usage") or {}
         read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
         return Parsed(
-            text=texts(block.get("text") for _, (block, _) in blocks if block["type"] == "text"),
+            text=texts(block.get("text") for block, _ in blocks if block["type"] == "text"),
             calls=calls,
             stop=STOPS.get(reason, "tool_calls" if calls else "stop"),
             usage=Usage(
