@@ -33,8 +33,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.adapters import Declarations
-from runner.langchain._asks import Asks
-from runner.langchain._calls import Calls
+from runner.langchain._middleware import Asks, Calls
 
 __all__ = ["middleware"]
 
