@@ -7,8 +7,8 @@ its own value back, and raises `Withdrawn` where it did nothing and will be call
 """
 
 from runner._agent.call import Verbatim, Withdrawn
+from runner._durable.demand import ControlSignal
 from runner._durable.seam import Durable, current
-from runner._durable.signal import ControlSignal
 from runner._durable.tools import Declarations, counts, declared
 
 __all__ = [

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from typing import Any
 
 from runner._agent.call import CURRENT, Call, Withdrawn
-from runner._durable.signal import ControlSignal
+
+
+class ControlSignal(BaseException):
+    """The run goes no further in this process: a pause, a stop, another way. `error` says why.
+
+    It goes through a framework without being caught there: frameworks turn exceptions into messages of tools. It is
+    raised again by everything that is done with the run afterwards; the end of the block raises `error` itself.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Demand:

@@ -14,9 +14,9 @@ from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
 from runner._clock import Clock
 from runner._durable.cursor import Cursor
+from runner._durable.demand import ControlSignal
 from runner._durable.program import Program
 from runner._durable.seam import HERE, Durable
-from runner._durable.signal import ControlSignal
 from runner._engine import opening, signals
 from runner._engine.loop import Watch
 from runner._engine.opening import GRACE, Opened
@@ -76,25 +76,15 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         RunLocked: Another process has it.
         RunError, LogError: As `start` and `resume`.
     """
-    program = Program(name=name, tools=tools, limits=limits or Limits(), approve=approve, loop=framework)
+    program = Program(name=name, tools=tools, limits=limits or Limits(), approve=approve, framework=framework)
     given: dict[str, Any] = {"store": eventlog.store(runs), "watch": watch, "clock": clock, "grace": grace}
     opened = await _open(program, task, run or _own_name(name), labels, given)
-    async with _going(program, opened, given["store"], on_question) as here:
-        yield here
-
-
-@contextlib.asynccontextmanager
-async def _going(
-    program: Program, opened: Opened | Finished[Any], store: eventlog.Store, on_question: OnQuestion | None
-) -> AsyncIterator[Durable]:
-    """The block of a run that is open, or only looked at."""
-    outer, life = HERE.get(), opened.life if isinstance(opened, Opened) else None
+    held = opened if isinstance(opened, Opened) else None  # else the run is only looked at
+    outer, life, store = HERE.get(), held.life if held is not None else None, given["store"]
     try:
-        fresh = isinstance(opened, Opened) and not opened.resumed
+        fresh = held is not None and not held.resumed
         lines = () if fresh else (await off_loop(functools.partial(store.read, opened.state.run))).lines
-        here = Durable(
-            program, opened.state, opened if isinstance(opened, Opened) else None, Cursor(lines), on_question
-        )
+        here = Durable(program, opened.state, held, Cursor(lines), on_question)
         HERE.set(here)
         async with contextlib.AsyncExitStack() as while_it_lasts:
             if life is not None:

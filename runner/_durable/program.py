@@ -7,11 +7,11 @@ import concurrent.futures
 import functools
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import replay
 from replay import Diverged, Divergence, State
@@ -42,27 +42,24 @@ class ProgramModel:
 
     async def ask(self, request: Request) -> Reply:  # noqa: ARG002 (its program knows what it asks)
         """The reply that the program gets."""
-        return await seam.asked()
+        here = seam.current()
+        assert here is not None  # the pump runs in the context of its run
+        return cast("Reply", await here.pump.ask_now())  # whatever it is, the engine says what is wrong with it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program(Agent[Any, Any, str]):
     """A program whose loop is its own. `main` runs it from the top; without one only its own process carries it on.
 
-    `loop` is whose loop it is. `learned` are tools that its framework named later. `instrument` is for tests: it wraps
-    every tool that is learned.
+    `framework` is whose loop it is. `learned` are tools that it named later. `instrument` is for tests: it wraps every
+    tool that is learned.
     """
 
     model: Model = field(default_factory=ProgramModel)
     main: Main | None = None
-    loop: str = "python"
+    framework: str = "python"
     learned: tuple[Tool, ...] = ()
     instrument: Callable[[Tool], Tool] | None = None
-
-    @property
-    def framework(self) -> str:
-        """Whose loop it is."""
-        return self.loop
 
     @functools.cached_property
     def _by_name(self) -> dict[str, Tool[Any, Any]]:
@@ -129,10 +126,9 @@ def durable_main(
         async def main(*given: object) -> object:
             return await function(*given[-number:])
 
-        options: Mapping[str, Any] = {"inputs": inputs, "approve": approve, "answer_within": answer_within}
-        return Program(
-            name=name, main=main, loop=framework, tools=tools, limits=limits or Limits(), resources=resources, **options
-        )
+        options: dict[str, Any] = {"inputs": inputs, "approve": approve, "answer_within": answer_within}
+        options |= {"tools": tools, "limits": limits or Limits(), "resources": resources}
+        return Program(name=name, main=main, framework=framework, **options)
 
     return declare
 

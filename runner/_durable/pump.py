@@ -30,8 +30,7 @@ from replay.events import (
 )
 from runner._agent.agent import AnyAgent
 from runner._durable.cursor import Cursor, Turn, failure
-from runner._durable.demand import Demand
-from runner._durable.signal import ControlSignal
+from runner._durable.demand import ControlSignal, Demand
 from runner._engine import save_pool, session
 from runner._engine.flight import Outcomes
 from runner._engine.loop import Watch
@@ -137,8 +136,8 @@ class Pump:
     async def begun(self) -> None:
         """Begin the life if nothing was due in it before."""
         if not self._began:
-            demand = Demand(None)
-            await self._wait(demand, begin=True)
+            await self._wait(None)
+            self.check()
 
     async def record(self, step: StepRecorded) -> None:
         """Save what a step came to, also while something is in flight."""
@@ -159,7 +158,8 @@ class Pump:
             with contextlib.suppress(asyncio.CancelledError):
                 self.state = await self.opened.life.go_on(self.state, Outcomes(error=error))
 
-    async def _wait(self, demand: Demand, *, begin: bool = False) -> Any:
+    async def _wait(self, demand: Demand | None) -> Any:
+        """What comes of a demand; without one, until the run rests."""
         self.check()
         if self.opened is None:
             if self.cursor.done:
@@ -168,16 +168,13 @@ class Pump:
         if self._task is None or self._task.done():
             context = contextvars.copy_context()
             self._task = asyncio.get_running_loop().create_task(self._run(), context=context)
-        waited: asyncio.Future[Any] = self._task if begin else demand.future
         try:
-            value = await asyncio.shield(waited)
+            return await asyncio.shield(self._task if demand is None else demand.future)
         except asyncio.CancelledError:
             if not self._task.done():
                 self._task.cancel()
                 await asyncio.wait({self._task})
             raise
-        self.check() if begin else None
-        return value
 
     async def _run(self) -> None:
         try:

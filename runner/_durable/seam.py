@@ -21,13 +21,10 @@ from replay.events import QuestionAnswered, ResultRecorded, StepRecorded
 from replay.messages import CostBound, Reply, ToolCall
 from replay.values import Digests
 from runner._agent.tools import Tool
-from runner._durable.chain import Chain
-from runner._durable.cursor import Cursor, Turn, failure, ordered
-from runner._durable.demand import Demand
-from runner._durable.edits import Arguments, changed, edit_of
+from runner._durable.cursor import Chain, Cursor, Turn, failure, ordered
+from runner._durable.demand import ControlSignal, Demand
 from runner._durable.pump import Pump
-from runner._durable.signal import ControlSignal
-from runner._durable.tools import Body, Tools, counts
+from runner._durable.tools import Arguments, Body, Tools, changed, counts, edit_of
 from runner._engine.opening import Opened
 from runner._policy.demands import Ask
 from runner._runs.questions import OnQuestion
@@ -42,13 +39,6 @@ PASSES = 100
 def current() -> Durable | None:
     """The run of the program that this code belongs to, or None."""
     return HERE.get()
-
-
-async def asked() -> Reply:
-    """What the program that this code belongs to does for the reply that is due."""
-    here = HERE.get()
-    assert here is not None  # the pump runs in the context of its run
-    return await here.ask_now()
 
 
 class Durable:
@@ -231,10 +221,6 @@ class Durable:
     def executed(self) -> int:
         """How many things happened in this life."""
         return self.pump.executed
-
-    async def ask_now(self) -> Reply:
-        """Run the body of the request that is due."""
-        return cast("Reply", await self.pump.ask_now())  # whatever it is, the engine says what is wrong with it
 
     async def _recorded(self, what: Any, words: str) -> Turn | None:
         """The recorded turn like this, or None when the log ends here and it is new."""

@@ -112,7 +112,7 @@ class Asks(AgentMiddleware):
         return handler(self._checked(request))
 
     def _checked(self, request: Any) -> Any:
-        """The request. Refused is what a reviewer edited while the attempt was on its way: the log shows other arguments."""
+        """The request. Refused is one that a reviewer edited while it was on its way: the log shows other arguments."""
         call, given = CURRENT.get(None), request.tool_call["args"]
         if self._reviews_calls and call is not None and call.acts and json.loads(as_json(given)) != call.arguments:
             raise ToolFailed(NOT_EDITED)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import runner
-from runner._durable.chain import Chain
+from runner._durable.cursor import Chain
 from runner.adapters import Durable, declared
 from tests.durable.looping import Framework
 from tests.durable.test_programs import Bank
