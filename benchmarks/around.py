@@ -77,12 +77,11 @@ def lines_of(turns: int) -> list[tuple[bytes, ...]]:
 
 def rounds(ways: dict[str, Callable[[Path], Took]], count: int) -> dict[str, list[Took]]:
     """What each way took in each round; they take turns."""
-    names, taken = list(ways), {name: list[Took]() for name in ways}
-    for n in range(count):
-        for name in names[n % len(names) :] + names[: n % len(names)]:
-            with arms.room() as path:
-                gc.collect()
-                taken[name].append(ways[name](path))
+    taken = {name: list[Took]() for name in ways}
+    for name in arms.turns(ways, count):
+        with arms.room() as path:
+            gc.collect()
+            taken[name].append(ways[name](path))
     return taken
 
 
@@ -95,6 +94,7 @@ def main() -> None:
     taken = rounds(
         {
             log: lambda path: alone(path, lines),
+            log + arms.AGAIN: lambda path: alone(path, lines),
             "a coroutine as its tool": lambda path: run(path, turns, plain=False),
             "a plain function as its tool": lambda path: run(path, turns, plain=True),
         },

@@ -13,7 +13,7 @@ from benchmarks import arms, table
 
 PROGRAM = "import sys, time; t = time.process_time(); import {name}; print(time.process_time() - t, *sys.modules)"
 UNWANTED = ("click", "rich", "httpx", "httpx2", "anthropic", "openai", "mcp", "jinja2", "structlog", "starlette")
-NAMES = ("asyncio", "msgspec", "eventlog", "replay", "runner", "runner._cli.main")
+NAMES = ("asyncio", "asyncio" + arms.AGAIN, "msgspec", "eventlog", "replay", "runner", "runner._cli.main")
 
 
 def imported(name: str) -> tuple[float, set[str]]:
@@ -29,11 +29,9 @@ def main() -> None:
     """Answer."""
     short = table.quick(__doc__)
     took: dict[str, list[float]] = {name: [] for name in NAMES}
-    brought = {name: imported(name)[1] for name in NAMES}
-    for turn in range(7 if short else 21):
-        shift = turn % len(NAMES)
-        for name in NAMES[shift:] + NAMES[:shift]:
-            took[name].append(imported(name)[0])
+    brought = {name: imported(name.removesuffix(arms.AGAIN))[1] for name in NAMES}
+    for name in arms.turns(NAMES, 7 if short else 21):
+        took[name].append(imported(name.removesuffix(arms.AGAIN))[0])
     rows = [
         [
             name,

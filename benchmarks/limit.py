@@ -95,10 +95,10 @@ def python_part(events: writers.Events, count: int) -> float | None:
 def main() -> None:
     """Answer."""
     short = table.quick(__doc__)
-    count = 5 if short else 11
+    count = 5 if short else arms.ROUNDS
     events = list(history.saves(SAVES))
     lines = made_lines(events)
-    timed = {name: Timed() for name in ("C, over zeros", "Python, over zeros", "refold", "Python, plain append")}
+    own = ("Python, over zeros", "refold", "Python, plain append")
     loops = {
         "Python, over zeros": functools.partial(bare, lines, ahead=True),
         "refold": functools.partial(writers.append, events),
@@ -106,17 +106,15 @@ def main() -> None:
     }
     with arms.room() as place:
         program = compiled(place)
-        for turn in range(count):
-            names = list(timed)
-            for name in names[turn % 4 :] + names[: turn % 4]:
-                with arms.room() as path:
-                    if name in loops:
-                        with loops[name](path) as save:
-                            timed[name].add([arms.one(save, number) for number in range(SAVES)])
-                    elif program is not None:
-                        timed[name].add(in_c(program, path, [len(line) for line in lines]))
-    if program is None:
-        del timed["C, over zeros"]
+        first = own[0] if program is None else "C, over zeros"
+        timed = {name: Timed() for name in dict.fromkeys((first, first + arms.AGAIN, *own))}
+        for name in arms.turns(timed, count):
+            with arms.room() as path:
+                if (loop := loops.get(name.removesuffix(arms.AGAIN))) is not None:
+                    with loop(path) as save:
+                        timed[name].add([arms.one(save, number) for number in range(SAVES)])
+                elif program is not None:
+                    timed[name].add(in_c(program, path, [len(line) for line in lines]))
     base = next(iter(timed.values()))
     rows = [
         [name, us(arms.middle(t.p50)), us(arms.middle(t.p99)), f"{arms.ratio(t.p50, base.p50):.2f}"]

@@ -27,13 +27,10 @@ from benchmarks import arms, history, models, table
 
 PACE = 2_500
 """Events a second of all runs together, when paced: a turn has four."""
-
-
 CASES = [(1, 0), (10, 0), (100, 0), (1_000, 0), (1, 100), (100, PACE), (1_000, PACE)]
 """Runs, and the pace of all together; 0: as fast as they may."""
-
-
-THREADS = 8
+TOGETHER, THREADS = 100, 8
+LOGS = f"their logs alone, {THREADS} threads"
 FILES = 6
 """Open files of a run, and a few more."""
 
@@ -155,42 +152,58 @@ def allow(runs: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
+def rates(found: Sequence[Seen]) -> list[float]:
+    """Events a second, of each round."""
+    return [seen.events / (seen.ended - seen.begun) for seen in found]
+
+
+def row(case: tuple[int, int], found: Sequence[Seen], logs: Sequence[float]) -> list[str]:
+    """The figures of so many runs at a pace."""
+    runs, pace = case
+    ms = [
+        f"{arms.middle([arms.quantile(values, part) for values in taken]) * 1000:.2f}"
+        for taken in ([seen.durable for seen in found], [seen.stalls for seen in found])
+        for part in (0.5, 0.99)
+    ]
+    how, times = ("tight", f"{arms.ratio(rates(found), logs):.2f}") if not pace else (f"{pace:,} events a second", "")
+    return [f"{runs:,}", how, f"{arms.middle(rates(found)):,.0f}", times, *ms, str(found[0].files)]
+
+
 def main() -> None:
     """Answer, for 1 to 1,000 runs."""
     short = table.quick(__doc__)
-    seconds, rounds = (1.5, 1) if short else (6.0, 5)
-    rows: list[list[str]] = []
-    drawn: dict[str, list[float]] = {"events a second, tight": []}
+    seconds, count = (1.5, 1) if short else (4.0, arms.ROUNDS)
     cases = [(1, 0), (100, 0), (300, PACE)] if short else CASES
     allow(max(runs for runs, _ in cases))
-    for runs, pace in cases:
-        found = []
-        for _ in range(rounds):
-            with arms.room() as path:
-                found.append(asyncio.run(together(runs, path, seconds, pace)))
-        rate = arms.middle([seen.events / (seen.ended - seen.begun) for seen in found])
-        if not pace:
-            drawn["events a second, tight"].append(rate)
-        ms = [
-            f"{arms.middle([arms.quantile(values, part) for values in taken]) * 1000:.2f}"
-            for taken in ([seen.durable for seen in found], [seen.stalls for seen in found])
-            for part in (0.5, 0.99)
-        ]
-        how = f"{pace:,} events a second" if pace else "tight"
-        rows.append([f"{runs:,}", how, f"{rate:,.0f}", *ms, str(found[0].files)])
-    rates = []
-    for _ in range(rounds):
+    found: dict[tuple[int, int], list[Seen]] = {case: [] for case in cases}
+    logs: list[float] = []
+    for name in arms.turns([*map(str, range(len(cases))), LOGS], count):
         with arms.room() as path:
-            rates.append(alone(100, path, seconds / 2))
-    rows.append(["100", "their logs alone, 8 threads", f"{arms.middle(rates):,.0f}", "", "", "", "", ""])
-    head = ["runs", "pace", "events a second", "durable p50 ms", "p99", "loop stalls p50 ms", "p99", "open files"]
+            if name == LOGS:
+                logs.append(alone(TOGETHER, path, seconds))
+            else:
+                runs, pace = case = cases[int(name)]
+                found[case].append(asyncio.run(together(runs, path, seconds, pace)))
+    rows = [row(case, seen, logs) for case, seen in found.items()]
+    rows.append([f"{TOGETHER}", LOGS, f"{arms.middle(logs):,.0f}", "1.00", "", "", "", "", ""])
+    head = [
+        "runs",
+        "pace",
+        "events a second",
+        "times logs alone",
+        "durable p50 ms",
+        "p99",
+        "loop stalls p50 ms",
+        "p99",
+        "open files",
+    ]
     notes = [
         "the whole of refold: decide, fold, the tool's and the model's tasks, encode, save; two events a save",
         "one run saves in the loop's thread, several there but for the flush (runner/_engine/save_pool.py says why)",
     ]
     plot = {
         "x": [runs for runs, pace in cases if not pace],
-        "series": drawn,
+        "series": {"events a second, tight": [arms.middle(rates(found[case])) for case in cases if not case[1]]},
         "xlabel": "runs",
         "ylabel": "events a second",
         "log": True,

@@ -28,10 +28,11 @@ import replay
 from benchmarks import append, arms, history, table, writers
 from benchmarks.arms import Save, Timed, us
 
-SIZES = {142: (142, 5), 1_000: (100, 5)}
-QUICK = {142: (142, 5)}
-ONE_BY_ONE = {"refold", "SQLite insert", "dbos step"}
-"""The arms whose saves do not grow with the history: they do every save."""
+SIZES = {142: 142, 1_000: 100}
+"""Saves, and how many of them the arms are timed at whose saves grow with the history."""
+QUICK = {142: 142}
+ONE_BY_ONE = {append.OWN, append.OWN + arms.AGAIN, "SQLite insert", "dbos step"}
+"""The arms whose saves do not grow: they do every save."""
 
 
 @contextlib.contextmanager
@@ -152,7 +153,8 @@ PEERS = {
 def made(count: int) -> dict[str, arms.Arm]:
     """The arms, over one history."""
     events = list(history.saves(count))
-    found: dict[str, arms.Arm] = {append.OWN: functools.partial(writers.append, events)}
+    own = functools.partial(writers.append, events)
+    found: dict[str, arms.Arm] = {append.OWN: own, append.OWN + arms.AGAIN: own}
     for name, arm in PEERS.items():
         found[name] = functools.partial(arm, events)
     return found
@@ -160,7 +162,7 @@ def made(count: int) -> dict[str, arms.Arm]:
 
 def row(name: str, timed: Timed, own: Timed, calls: arms.Calls | None, count: int) -> list[str]:
     """One arm's figures."""
-    times = "" if timed is own else f"{arms.ratio(timed.p50, own.p50):.1f}"
+    times = "" if timed is own else f"{arms.ratio(timed.p50, own.p50):.2f}"
     flushes = f"{calls.flushes / count:.2f}" if calls else "-"
     return [name, us(arms.middle(timed.p50)), us(arms.middle(timed.p99)), times, flushes]
 
@@ -170,10 +172,10 @@ def main() -> None:
     short = table.quick(__doc__)
     packages = ("dbos", "langgraph", "langgraph-checkpoint-sqlite")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    for count, (timed, rounds) in (QUICK if short else SIZES).items():
+    for count, timed in (QUICK if short else SIZES).items():
         found = made(count)
         saves = {name: range(count) if name in ONE_BY_ONE else append.sampled(count, timed) for name in found}
-        figures = arms.rounds(found, saves, rounds)
+        figures = arms.rounds(found, saves, 5 if short else arms.ROUNDS)
         own = figures[append.OWN]
         calls = {name: arms.traced("benchmarks.peers", name, "142") for name in found}
         rows = [row(name, figures[name], own, calls[name], 142) for name in found]

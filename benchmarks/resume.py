@@ -18,9 +18,9 @@ import eventlog
 import replay
 from benchmarks import arms, history, table, writers
 
-SIZES = {142: 9, 1_000: 9, 10_000: 7, 50_000: 3}
-"""Lines (two events each), and rounds."""
-QUICK = {142: 5, 1_000: 5, 10_000: 5}
+SIZES = (142, 1_000, 10_000, 50_000)
+"""Lines, of two events each."""
+QUICK = (142, 1_000, 10_000)
 
 
 class Unsynced(eventlog.Disk):
@@ -71,8 +71,10 @@ def from_json(path: Path) -> None:
     json.loads((path / "state").read_bytes())
 
 
+JSON = "json.loads of a snapshot"
 ARMS: dict[str, Callable[[Path], None]] = {
-    "json.loads of a snapshot": from_json,
+    JSON: from_json,
+    JSON + arms.AGAIN: from_json,
     "refold, from the first line": from_log,
     "refold, from its snapshot": from_snapshot,
 }
@@ -90,15 +92,13 @@ def dropped(path: Path) -> None:
 def timed(path: Path, rounds: int, *, cold: bool) -> dict[str, list[float]]:
     """The seconds of each arm in each round."""
     took: dict[str, list[float]] = {name: [] for name in ARMS}
-    names = list(ARMS)
-    for turn in range(rounds):
-        for name in names[turn % 3 :] + names[: turn % 3]:
-            gc.collect()
-            if cold:
-                dropped(path)
-            begun = time.perf_counter()
-            ARMS[name](path)
-            took[name].append(time.perf_counter() - begun)
+    for name in arms.turns(ARMS, rounds):
+        gc.collect()
+        if cold:
+            dropped(path)
+        begun = time.perf_counter()
+        ARMS[name](path)
+        took[name].append(time.perf_counter() - begun)
     return took
 
 
@@ -108,18 +108,18 @@ def main() -> None:
     rows: list[list[str]] = []
     drawn: dict[str, list[float]] = {name: [] for name in ARMS}
     sizes = QUICK if short else SIZES
-    for count, rounds in sizes.items():
+    for count in sizes:
         with arms.room() as path:
             written(path, count)
             for cold in (False, True):
-                took = timed(path, rounds, cold=cold)
-                base = took["json.loads of a snapshot"]
+                took = timed(path, 5 if short else arms.ROUNDS, cold=cold)
+                base = took[JSON]
                 for name, seconds in took.items():
                     middle = arms.middle(seconds)
                     if not cold:
                         drawn[name].append(middle * 1000)
                     times = "" if seconds is base else f"{arms.ratio(seconds, base):.2f}"
-                    rate = "" if name.endswith("snapshot") else f"{2 * count / middle:,.0f}"
+                    rate = f"{2 * count / middle:,.0f}" if name.endswith("first line") else ""
                     cells = [f"{count:,}", "cold" if cold else "warm", name, f"{middle * 1000:,.2f}", rate, times]
                     rows.append(cells)
     head = ["lines", "files", "arm", "ms", "events a second", "times json.loads"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import runner
 from benchmarks import arms, models, table
 
-READERS = {"nobody": 0, "one reader": 1, "fifty readers": 50, "one in another process": 0}
+READERS = {"nobody": 0, "nobody" + arms.AGAIN: 0, "one reader": 1, "fifty readers": 50, "one in another process": 0}
 ELSEWHERE = """
 import asyncio, sys, runner
 async def main():
@@ -64,11 +64,9 @@ def main() -> None:
     short = table.quick(__doc__)
     turns, rounds = (100, 5) if short else (300, 15)
     took: dict[str, list[float]] = {name: [] for name in READERS}
-    names = list(READERS)
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            with arms.room() as place:
-                took[name].append(asyncio.run(_run(place, turns, name)))
+    for name in arms.turns(READERS, rounds):
+        with arms.room() as place:
+            took[name].append(asyncio.run(_run(place, turns, name)))
     rows = [
         [name, f"{arms.middle(seconds) / turns * 1e3:.2f}", f"{arms.ratio(seconds, took['nobody']):.2f}"]
         for name, seconds in took.items()

@@ -74,7 +74,7 @@ def turn(calls: int, effect: Effect, turns: int) -> tuple[float, list[float]]:
 def main() -> None:
     """Answer."""
     short = table.quick(__doc__)
-    turns, rounds = (20, 3) if short else (60, 5)
+    turns, rounds = (20, 3) if short else (60, arms.ROUNDS)
     rows = []
     effects: tuple[Effect, ...] = ("reads", "non_idempotent")
     found: dict[tuple[int, str], list[tuple[float, list[float]]]] = {}
