@@ -140,10 +140,10 @@ class Scene(Place):
         return self._agent
 
     def issues(self) -> list[Issue]:
-        return self.store.search("")
+        return self.store.find(Issue)
 
     def comments(self) -> list[Comment]:
-        return [comment for issue in self.issues() for comment in self.store.comments_on(issue.id)]
+        return self.store.find(Comment)
 
 
 def sweep(

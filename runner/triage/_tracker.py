@@ -49,7 +49,7 @@ class Tracker(Starlette):
             Route("/issues", self._file, methods=["POST"]),
             Route("/issues", self._find),
             Route("/issues/{number:int}/comments", self._comment, methods=["POST"]),
-            Route("/issues/{number:int}/comments", self._comments),
+            Route("/issues/{number:int}/comments", self._find),
         ]
         none = _json(404, {"error": "no such issue"})  # no number of the store's is so large
         super().__init__(routes=routes, exception_handlers={OverflowError: lambda *_: none})
@@ -118,22 +118,14 @@ class Tracker(Starlette):
         return _json(201 if new else 200, made)
 
     async def _find(self, request: Request) -> Response:
-        key = request.query_params.get("key")
-        if key is None:
-            return _issues(self._store.search(request.query_params.get("text", "")))
-        if self._faults().lookup_down:
-            return _json(503, {"error": "the lookup is down"})
-        return _issues(self._store.by_key(key))
-
-    async def _comments(self, request: Request) -> Response:
-        key = request.query_params.get("key")
+        key, number = request.query_params.get("key"), request.path_params.get("number")
         if key is not None and self._faults().lookup_down:
             return _json(503, {"error": "the lookup is down"})
-        return _json(200, {"comments": self._store.comments_on(request.path_params["number"], key)})
-
-
-def _issues(found: list[Issue]) -> Response:
-    return _json(200, {"issues": found})
+        under = {} if key is None else {"key": key}
+        if number is not None:
+            return _json(200, {"comments": self._store.find(Comment, issue=number, **under)})
+        found = self._store.find(Issue, **under) if under else self._store.search(request.query_params.get("text", ""))
+        return _json(200, {"issues": found})
 
 
 def _json(status: int, content: object, headers: dict[str, str] | None = None) -> Response:

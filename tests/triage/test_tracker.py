@@ -137,9 +137,9 @@ def test_a_request_of_two_megabytes_is_413(service: Service) -> None:
 
 
 def test_a_save_that_fails_leaves_neither_the_issue_nor_the_key(service: Service) -> None:
-    """Key and issue are one transaction: a failure between the two must not leave half of them."""
+    """Key and issue are one row: a failure must not leave half of them."""
     with closing(Store(service.file, lambda: service.now)) as other:
-        other._db.execute("CREATE TRIGGER no BEFORE INSERT ON remembered BEGIN SELECT RAISE(ABORT, 'no'); END")  # noqa: SLF001 (the fault is put where only SQLite sees it)
+        other._db.execute("CREATE TRIGGER no AFTER INSERT ON issue BEGIN SELECT RAISE(ABORT, 'no'); END")  # noqa: SLF001 (the fault is put where only SQLite sees it)
     with pytest.raises(Exception, match="no"):
         service.store.file(Draft(**DRAFT), "k", 60)
     assert issues(service.file) == []
