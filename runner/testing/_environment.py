@@ -62,7 +62,6 @@ class LateEffect:
     within: float
     due: float | None = None
     landed: bool = False
-    error: Exception | None = None
 
 
 def _declared(tool: runner.Tool) -> dict[str, object]:

@@ -204,6 +204,45 @@ def test_every_environment_is_closed_when_its_scenario_is_over() -> None:
     assert set(states) == {"closed"}
 
 
+@pytest.mark.fault("late effect")
+def test_a_request_that_was_under_way_arrives_although_its_process_died() -> None:
+    """Where a tool asks before it sends, as `runner.web` does, it has asked by then: nobody can call it back."""
+    tried: list[list[int]] = []
+
+    class Careful(shop.Shop):
+        def __init__(self, folder: Path) -> None:
+            tried.append([])
+            super().__init__(folder)
+
+    def mail(outside: Careful, call: runner.Call) -> str:
+        call.holding(1.0)
+        tried[-1].append(call.n)
+        outside.did.append(f"mail {call.key}")
+        return "sent"
+
+    def agent(outside: Careful) -> runner.Agent:
+        @runner.tool(name="mail", effect="non_idempotent", timeout=30)
+        async def send(to: str, call: runner.Call) -> str:  # noqa: ARG001 (the model's)
+            """Send a parcel."""
+            return mail(outside, call)
+
+        @send.lookup(visible_within=60)
+        def sent(call: runner.Call) -> runner.Found | runner.Missing:
+            return runner.Found("sent") if outside.has("mail", call.key) else runner.Missing()
+
+        return shop.clerk(*SENT)(outside).replace(tools=[send])
+
+    def again(only: str) -> testing.SweepReport:
+        return testing.sweep(environment=Careful, agent=agent, task=shop.TASK, effects=shop.effects, only=only)
+
+    on_its_way = names(again("late:1.0#0").points).index("tool mail 1.0, before") + 1
+    for at in (1, 2, 3):
+        swept = again(f"late:1.0#{at}/{on_its_way}")
+        assert [one.second.partition(" ")[2] for one in swept.scenarios] == ["tool mail 1.0, on its way"]
+        assert not swept.failures, str(swept)
+        assert tried[-1] == [1]
+
+
 def test_an_agent_that_draws_lots_cannot_be_swept() -> None:
     """No death could be put at the same place twice; the error names where two runs part."""
     lots = itertools.count()
