@@ -279,6 +279,22 @@ def test_what_fails_in_another_process_is_raised_in_this_one() -> None:
     assert "jobs=1" in failed.value.hint
 
 
+def test_a_count_that_fails_is_said_and_is_no_failure_of_the_tool() -> None:
+    """A tool that seemed to have failed would be tried again, and a person asked about it, hundreds of times."""
+    counts = itertools.count()
+
+    def effects(outside: shop.Shop) -> dict[str, int]:
+        if next(counts) == 6:
+            raise ZeroDivisionError
+        return shop.effects(outside)
+
+    swept = testing.sweep(
+        environment=shop.Shop, agent=shop.clerk(*SENT), task="x", effects=effects, modes=["memory"], only="memory:0"
+    )
+    (failure,) = swept.failures
+    assert failure.why == ("what happened can't be counted: ZeroDivisionError()",)
+
+
 def endless(root: str) -> None:
     """Sweep in two processes that note their ids and never come to an end."""
 
