@@ -29,8 +29,7 @@ LAPSED = f"{sanitize.POLICY_NAME} nobody answered in time, which"
 
 def closed(call: Pending) -> QuestionAsked | ResultRecorded | None:
     """The question whether this call may run, or the result of one that was refused; None when it may."""
-    asked = call.approval
-    given = asked.answer if asked is not None else None
+    given = call.given
     if given is not None and given.answer == "refuse":
         reason = f": {given.text}" if given.text else "."
         return ResultRecorded(call=call.id, how="refused", text=f"{given.who} refused this call{reason}")
@@ -38,7 +37,7 @@ def closed(call: Pending) -> QuestionAsked | ResultRecorded | None:
         return ResultRecorded(call=call.id, how="responded", text=given.text)
     if call.tool is None:
         return None
-    why = _not_covered(call, asked) if asked is not None and given is not None else _why(call)
+    why = _why(call) if given is None else _not_covered(call, call.approvals[-1])
     return call.question("approve", why) if why else None
 
 
@@ -56,8 +55,7 @@ def _why(call: Pending) -> str:
 
 def _not_covered(call: Pending, asked: Question) -> str:
     """Why an approval does not cover this call; empty when it does."""
-    edited = asked.answer is not None and asked.answer.answer == "edit"
-    if not edited and asked.digest != replay.digest(call.arguments.text.encode()):
+    if not call.edited and asked.digest != replay.digest(call.arguments.text.encode()):
         return "its arguments are others than those that were approved"
     if asked.declared not in ("", call.state.declared(call.call.call.tool)):
         return "the tool's description or schema is another than when the call was approved"

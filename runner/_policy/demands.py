@@ -72,7 +72,7 @@ def due(agent: AnyAgent, state: State, demands: Demands) -> list[Event]:
 
 def calls(pending: Sequence[Pending], demands: Demands) -> tuple[list[Pending], list[Event]]:
     """The calls that are demanded, and what is written of the others, or of those that wait for a yes."""
-    held = [call for call in pending if call.id in demands.approvals and call.approval is None]
+    held = [call for call in pending if call.id in demands.approvals and not call.approvals]
     if held:
         asked = [call.question("approve", HELD) for call in held]
         given = (gates.answered(call.agent, call, q) for call, q in zip(held, asked, strict=True))

@@ -46,19 +46,16 @@ def question(call: Pending) -> QuestionAsked | None:
     return call.question("settle", _says(call, found), found) if found is not None else None
 
 
-def guarded(call: Pending, chosen: list[Event]) -> list[Event]:
+def guarded(call: Pending, chosen: Event) -> Event:
     """What the ladder chose, unless the parent did that; a question of the ladder's then offers the parent's result."""
     found = _place(call)
     if found is None:
         return chosen
-    if not call.call.in_doubt and any(_denies(event, call.state.fork_guard[found], call) for event in chosen):
-        return [call.question("settle", _says(call, found), found)]
-    return [
-        replace(event, guarded=found, why=f"{event.why}; {_says(call, found)}")
-        if isinstance(event, QuestionAsked)
-        else event
-        for event in chosen
-    ]
+    if not call.call.in_doubt and _denies(chosen, call.state.fork_guard[found], call):
+        return call.question("settle", _says(call, found), found)
+    if isinstance(chosen, QuestionAsked):
+        return replace(chosen, guarded=found, why=f"{chosen.why}; {_says(call, found)}")
+    return chosen
 
 
 def _denies(event: Event, effect: ParentEffect, call: Pending) -> bool:
@@ -74,9 +71,8 @@ def _place(call: Pending) -> int | None:
     """
     if not call.state.fork_guard:
         return None
-    passed, asked = call.state.passed(call.id, "rerun"), call.approval
-    edited = asked is not None and asked.answer is not None and asked.answer.answer == "edit"
-    if passed is not None and not edited:
+    passed = call.state.passed(call.id, "rerun")
+    if passed is not None and not call.edited:
         return None
     found = [index for index in repeated(call) if call.state.fork_guard[index] != passed]
     return max(found, key=lambda index: (call.state.fork_guard[index].happened, index), default=None)

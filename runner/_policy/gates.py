@@ -2,15 +2,13 @@
 
 A call that was never tried passes every gate, in this order. The first that is closed says what is written instead: a
 result, which the model reads and which takes no attempt, or a question, which pauses the run until a person answers.
-A call that was tried climbs the ladder instead; only the gates marked `tried` stand before that too.
+A call that was tried climbs the ladder instead; only the first gate stands before that too.
 
 All questions of a reply are asked in one line, before its first call runs, so that a person sees them together and
 nothing has happened yet. Nobody is asked about a call that an earlier gate keeps from running.
 """
 
 from collections.abc import Callable, Iterable
-
-import msgspec
 
 from replay import Event
 from replay.events import QuestionAsked, ResultRecorded
@@ -20,14 +18,7 @@ from runner._policy import approvals, fork_guard
 from runner._policy.pending import Pending
 
 Closed = ResultRecorded | QuestionAsked | None
-
-
-class Gate(msgspec.Struct, frozen=True):
-    """One condition. `closed` gives the event that stands in for the call, or None; `tried`: it is asked at retries."""
-
-    condition: str
-    closed: Callable[[Pending], Closed]
-    tried: bool = False
+"""The event that stands in for a call; None where a gate is open."""
 
 
 def _cut_off(call: Pending) -> Closed:
@@ -45,9 +36,9 @@ def _unknown_tool(call: Pending) -> Closed:
 
 
 def _unusable(call: Pending) -> Closed:
-    problem, asked = call.arguments.problem, call.approval
-    if problem is not None and asked is not None and asked.answer is not None and asked.answer.answer == "edit":
-        return call.question("approve", f"the arguments that {asked.answer.who} gave can't be used, {problem}")
+    problem = call.arguments.problem
+    if problem is not None and call.given is not None and call.given.answer == "edit":
+        return call.question("approve", f"the arguments that {call.given.who} gave can't be used, {problem}")
     return call.invalid(f"its arguments can't be used, {problem}") if problem is not None else None
 
 
@@ -72,23 +63,23 @@ def _too_many(call: Pending) -> Closed:
     return ResultRecorded(call=call.id, how="refused", text=text) if used >= most else None
 
 
-GATES = (
-    Gate("no person took over what a fork's parent got for it", fork_guard.taken_over, tried=True),
-    Gate("the reply was not cut off", _cut_off),
-    Gate("the current code has the tool", _unknown_tool),
-    Gate("the tool can take the arguments", _unusable),
-    Gate("its intent has not happened", _done_before),
-    Gate("its tool may be called once more", _too_many),
-    Gate("a fork's parent did not do the same", fork_guard.question),
-    Gate("a person approved it, or nobody has to", approvals.closed),
+GATES: tuple[Callable[[Pending], Closed], ...] = (
+    fork_guard.taken_over,  # a person took over what a fork's parent got for it
+    _cut_off,
+    _unknown_tool,
+    _unusable,
+    _done_before,
+    _too_many,
+    fork_guard.question,  # a fork's parent did the same
+    approvals.closed,
 )
 
 
 def closed(call: Pending) -> Closed:
     """What the first closed gate says about a call; None when it may run."""
     if call.gate is None:
-        asked = [gate for gate in GATES if gate.tried] if call.call.tried else GATES
-        call.gate = (next((said for gate in asked if (said := gate.closed(call)) is not None), None),)
+        asked = GATES[:1] if call.call.tried else GATES
+        call.gate = (next((said for gate in asked if (said := gate(call)) is not None), None),)
     return call.gate[0]
 
 

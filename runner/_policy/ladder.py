@@ -51,21 +51,19 @@ def once(state: State, wait: WaitUntil) -> list[Event]:
     return [] if logged else [wait]
 
 
-def mark(call: Pending) -> list[Event]:
+def mark(call: Pending) -> AttemptMarked:
     """The next attempt's marker. A retry uses the key in the first marker."""
     tool, attempts = call.tool, call.call.attempts
     assert tool is not None  # a gate or the ladder has said so otherwise
-    return [
-        AttemptMarked(
-            call=call.id,
-            n=len(attempts) + 1,
-            key=attempts[0].key if attempts else keys.key(call.state.uid, call.id),
-            effect=tool.effect,
-            key_ttl=tool.key_ttl,
-            intent=call.intent,
-            arguments=None if attempts else call.arguments.text,
-        )
-    ]
+    return AttemptMarked(
+        call=call.id,
+        n=len(attempts) + 1,
+        key=attempts[0].key if attempts else keys.key(call.state.uid, call.id),
+        effect=tool.effect,
+        key_ttl=tool.key_ttl,
+        intent=call.intent,
+        arguments=None if attempts else call.arguments.text,
+    )
 
 
 def remembered(tool: Tool, attempts: Sequence[Attempt], now: datetime) -> bool:
@@ -93,22 +91,21 @@ def is_safe_to_repeat(tool: Tool, call: CallState, now: datetime) -> bool:
     return tool.effect in ("reads", "idempotent")
 
 
-def climb(call: Pending, now: datetime) -> list[Event]:
+def climb(call: Pending, now: datetime) -> Event:
     """What comes next for a call that has attempts, none of them in flight, and no result."""
     last = call.call.attempts[-1]
     stated = _stated(call)
     if stated is not None:
-        return [stated]
+        return stated
     if not call.call.in_doubt or (last.effect == "reads" and last.did == "nothing"):  # a read that raised has failed
         return _again(call, now)
     if call.tool is not None and call.misfit is not None and all(a.effect == "reads" for a in call.call.attempts):
-        return [_not_again(call, f"the current tool {call.misfit}")]
-    changed = _changed(call)
-    if call.tool is None or changed is not None:
-        return [call.question("settle", f"the call was marked as {last.effect}, and {changed}")]
+        return _not_again(call, f"the current tool {call.misfit}")
+    changed, tool = _changed(call), call.tool
+    if tool is None or changed is not None:
+        return call.question("settle", f"the call was marked as {last.effect}, and {changed}")
     if last.asks:
-        return [call.question("settle", last.error)]
-    tool = call.tool
+        return call.question("settle", last.error)
     rung = next(rung for rung in RUNGS if rung.offered(tool) and rung.decides(tool, call.call, now))
     return rung.act(tool, call, now)
 
@@ -134,47 +131,44 @@ def _changed(call: Pending) -> str | None:
     return None if call.misfit is None else f"the current tool {call.misfit}"
 
 
-def _again(call: Pending, now: datetime) -> list[Event]:
+def _again(call: Pending, now: datetime) -> Event:
     """Every attempt so far did nothing: try again where that is worth it, else the call has failed."""
     last, tool = call.call.attempts[-1], call.tool
     if tool is None or call.arguments.problem is not None:
-        return [_not_again(call, call.arguments.problem if tool is not None else "there is no such tool any more")]
-    if call.call.cleared == "person" or last.withdrawn:
-        return _same(call, mark(call))
-    if call.call.attempts_used < tool.attempts and (call.call.cleared == "missing" or last.retry_after is not None):
-        return _same(call, _rerun(tool, call, now))
-    why = last.error or "every attempt did nothing"
-    return [ResultRecorded(call=call.id, how="failed", text=f"The call failed: {why}", n=last.n, raw=last.raw)]
-
-
-def _same(call: Pending, chosen: list[Event]) -> list[Event]:
-    """What was chosen for a further attempt, unless it would not run the same call."""
-    return chosen if call.misfit is None else [_not_again(call, f"the current tool {call.misfit}")]
+        return _not_again(call, call.arguments.problem if tool is not None else "there is no such tool any more")
+    at_once = call.call.cleared == "person" or last.withdrawn
+    worth_it = call.call.cleared == "missing" or last.retry_after is not None
+    if not at_once and not (worth_it and call.call.attempts_used < tool.attempts):
+        why = last.error or "every attempt did nothing"
+        return ResultRecorded(call=call.id, how="failed", text=f"The call failed: {why}", n=last.n, raw=last.raw)
+    if call.misfit is not None:
+        return _not_again(call, f"the current tool {call.misfit}")
+    return mark(call) if at_once else _rerun(tool, call, now)
 
 
 def _not_again(call: Pending, why: str | None) -> ResultRecorded:
     return ResultRecorded(call=call.id, how="invalid", text=f"The call was not run again: {why}.")
 
 
-def _rerun(tool: Tool, call: Pending, now: datetime) -> list[Event]:
+def _rerun(tool: Tool, call: Pending, now: datetime) -> Event:
     last = call.call.attempts[-1]
     if last.ended is not None and not last.died:
         due = last.ended + backoff(call.call.attempts_used, min(last.retry_after or 0.0, tool.max_wait))
         if now < due:
-            return [WaitUntil(until=due, why="backoff", call=call.id)]
+            return WaitUntil(until=due, why="backoff", call=call.id)
     return mark(call)
 
 
-def _look(tool: Tool, call: Pending, now: datetime) -> list[Event]:
+def _look(tool: Tool, call: Pending, now: datetime) -> Event:
     lookups = call.call.lookups
     visible = max(a.ended + _within(tool, a) for a in call.call.attempts if a.ended is not None)
     if lookups.said == "unsure":
         due = (lookups.at or now) + backoff(lookups.raised)
         if now < due:
-            return [WaitUntil(until=due, why="lookup", call=call.id)]
+            return WaitUntil(until=due, why="lookup", call=call.id)
     if lookups.said == "missing" and now < visible:
-        return [WaitUntil(until=visible, why="visible", call=call.id)]
-    return [LookupAsked(call=call.id, n=lookups.asked + 1, believes=now >= visible)]
+        return WaitUntil(until=visible, why="visible", call=call.id)
+    return LookupAsked(call=call.id, n=lookups.asked + 1, believes=now >= visible)
 
 
 def _within(tool: Tool, attempt: Attempt) -> timedelta:
@@ -214,7 +208,7 @@ class Rung(msgspec.Struct, frozen=True):
 
     offered: Callable[[Tool], bool]
     decides: Callable[[Tool, CallState, datetime], bool]
-    act: Callable[[Tool, Pending, datetime], list[Event]]
+    act: Callable[[Tool, Pending, datetime], Event]
     description: Callable[[Tool], str]
     last: Callable[[Tool], bool] = lambda _: False
     repeats: Callable[[Tool], bool] = lambda _: False
@@ -237,7 +231,7 @@ SERVICE = Rung(
 PERSON = Rung(
     offered=lambda _: True,
     decides=lambda _tool, _call, _now: True,
-    act=lambda tool, call, now: [call.question("settle", _why(tool, call.call, now))],
+    act=lambda tool, call, now: call.question("settle", _why(tool, call.call, now)),
     description=lambda _: "asks a person",
     last=lambda _: True,
 )

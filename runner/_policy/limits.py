@@ -4,26 +4,16 @@ The model is asked only while the spend is below the limit, so a run exceeds it 
 """
 
 from datetime import datetime
-from typing import Protocol
 
 from replay.events import RunStopped
 from replay.messages import CostBound
-from replay.state import Spent
+from replay.state import Child, State
 from replay.values import Limits
 from runner.errors import BadAgent
 
 
-class Used(Protocol):
-    """What a run has used, its children's part included; a state says it, and a parent of its child."""
-
-    @property
-    def spent(self) -> Spent: ...
-    @property
-    def turns_used(self) -> int: ...
-
-
-def exceeded(used: Used, limits: Limits) -> RunStopped | None:
-    """Why the next ask may not be sent under these limits, or None."""
+def exceeded(used: State | Child, limits: Limits) -> RunStopped | None:
+    """Why the next ask of a run, or of a child as its parent knows it, may not be sent under these limits, or None."""
     spent = used.spent
     if limits.turns is not None and used.turns_used >= limits.turns:
         return RunStopped(reason="TurnLimit", detail=f"{used.turns_used} of {limits.turns} turns used")

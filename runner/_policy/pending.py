@@ -9,7 +9,7 @@ from typing import Literal
 
 import replay
 from replay import CallState, State
-from replay.events import QuestionAsked, ResultRecorded
+from replay.events import QuestionAnswered, QuestionAsked, ResultRecorded
 from replay.state import Question
 from runner._agent import arguments as _arguments
 from runner._agent import keys
@@ -60,7 +60,7 @@ class Pending:
         """A question about this call, with the arguments that a person is shown and the digest of exactly those."""
         shown = self.call.arguments if self.call.attempts else self.arguments.text
         return QuestionAsked(
-            id=self._approve_id() if kind == "approve" else settle_id(self.call, self.call.settle_questions + 1),
+            id=self._next_id(kind),
             kind=kind,
             call=self.id,
             tool=self.call.call.tool,
@@ -70,15 +70,25 @@ class Pending:
             guarded=guarded,
         )
 
-    @functools.cached_property
-    def approval(self) -> Question | None:
-        """The last question whether this call may run."""
-        asked = [q for q in self.state.questions.values() if q.call == self.id and q.kind == "approve"]
-        return asked[-1] if asked else None
+    def _next_id(self, kind: Literal["approve", "settle"]) -> str:
+        if kind == "settle":
+            return settle_id(self.call, self.call.settle_questions + 1)
+        return f"{self.id}-approve-{len(self.approvals) + 1}" if self.approvals else f"{self.id}-approve"
 
-    def _approve_id(self) -> str:
-        asked = sum(q.call == self.id and q.kind == "approve" for q in self.state.questions.values())
-        return f"{self.id}-approve-{asked + 1}" if asked else f"{self.id}-approve"
+    @functools.cached_property
+    def approvals(self) -> list[Question]:
+        """The questions whether this call may run."""
+        return [q for q in self.state.questions.values() if q.call == self.id and q.kind == "approve"]
+
+    @property
+    def given(self) -> QuestionAnswered | None:
+        """The answer to the last of them."""
+        return self.approvals[-1].answer if self.approvals else None
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person gave it other arguments."""
+        return self.given is not None and self.given.answer == "edit"
 
     def invalid(self, why: str) -> ResultRecorded:
         """The result of a call that can't be run."""

@@ -88,6 +88,4 @@ def _next(call: Pending, now: datetime) -> list[Event]:
     closed = gates.closed(call)
     if closed is not None:
         return gates.questions(call.agent, [call]) or [closed]
-    if call.call.attempts:
-        return fork_guard.guarded(call, ladder.climb(call, now))
-    return ladder.mark(call)
+    return [fork_guard.guarded(call, ladder.climb(call, now)) if call.call.attempts else ladder.mark(call)]

@@ -23,7 +23,6 @@ from runner._runs import load, requests
 from runner._runs.questions import answered
 from runner._runs.requests import Request
 
-Settled = Literal["rerun", "done", "failed"]
 _LOOKS = 100
 _BETWEEN = 0.02
 
@@ -155,21 +154,12 @@ def answer(
 
     def lost(state: State, first: str) -> NoReturn:
         answered(state, question, verdict, who, text)  # says who answered, once that is written
-        raise errors.AlreadyAnswered(run, question, first, _verdict(store, run, question))
+        lying = _lying(store, run, name)
+        raise errors.AlreadyAnswered(run, question, first, "an answer" if lying is None else lying.verdict or "")
 
     name = requests.answer_name(question)
-    return post(
-        store,
-        run,
-        name,
-        lost,
-        clock=clock,
-        kind="answer",
-        who=event.who,
-        question=question,
-        verdict=verdict,
-        text=event.arguments or event.text,
-    )
+    given = {"question": question, "verdict": verdict, "text": event.arguments or event.text}
+    return post(store, run, name, lost, clock=clock, kind="answer", who=event.who, **given)
 
 
 def at_path(store: eventlog.Store, run: str, question: str) -> tuple[str, str]:
@@ -181,12 +171,6 @@ def at_path(store: eventlog.Store, run: str, question: str) -> tuple[str, str]:
             raise errors.NoSuchQuestion(run, question)
         run = found.child.run
     return run, asked
-
-
-def _verdict(store: eventlog.Store, run: str, question: str) -> str:
-    """What the answer that lies in the inbox says."""
-    first = _lying(store, run, requests.answer_name(question))
-    return first.verdict or "" if first is not None else "an answer"
 
 
 def _end(runs: eventlog.Runs, run: str, kind: Literal["stop", "park"], who: str) -> Receipt:
@@ -203,7 +187,8 @@ def _end(runs: eventlog.Runs, run: str, kind: Literal["stop", "park"], who: str)
 
     _over(state, kind)
     who = sanitize.name(who, f"a {kind} of {run}")
-    return post(store, run, "stop" if kind == "stop" else requests.park_name(state), lost, kind=kind, who=who)
+    name = "stop" if kind == "stop" else f"park-{state.parked + 1}"  # one for each time that it is parked
+    return post(store, run, name, lost, kind=kind, who=who)
 
 
 def _over(state: State, kind: str) -> None:
@@ -250,6 +235,6 @@ def _lying(store: eventlog.Store, run: str, name: str) -> Request | None:
     """The request of this name that nobody took yet, if it is one."""
     data = store.request(run, name)
     try:
-        return requests.decode(data) if isinstance(data, bytes) else None
+        return msgspec.json.decode(data, type=Request) if isinstance(data, bytes) else None
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

@@ -9,9 +9,9 @@ requests are removed, and whoever posted one reads the end from the state.
 A stop or a park waits until nothing is in flight, so that outcomes stand before it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 import eventlog
 import replay
 from replay import Event, State
-from replay.events import MessageReceived, RequestRefused, RunStopped
+from replay.events import MessageReceived, QuestionAnswered, RequestRefused, RuleAdded, RunStopped
 from replay.values import Taken, Verdict
 from runner import _logging
 from runner._agent import json_text, sanitize
@@ -31,8 +31,7 @@ from runner.errors import RunError
 MARK = 8
 """Random bytes of a post's mark."""
 Kind = Literal["answer", "rule", "message", "park", "stop"]
-_FIRST = ("answer", "rule", "message", "park", "stop")
-"""The order in which requests that lie there together are taken."""
+"""In the order in which requests that lie there together are taken."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,43 +52,6 @@ def answer_name(question: str) -> str:
     return f"answer-{question}"
 
 
-def park_name(state: State) -> str:
-    """The name of the next park of a run: there is one for each time it is parked."""
-    return f"park-{state.parked + 1}"
-
-
-def decode(data: bytes) -> Request:
-    """The request in these bytes. Raises `msgspec.MsgspecError`, `ValueError` or `RecursionError` for what is none."""
-    return msgspec.json.decode(data, type=Request)
-
-
-def _answer(state: State, request: Request, name: str) -> Event:
-    if request.verdict is None or name != answer_name(request.question):
-        raise ValueError("its name is another request's")
-    given = answered(state, request.question, request.verdict, request.who, request.text)
-    return replace(given, request=name, post=request.post)
-
-
-def _stop(state: State, request: Request, name: str) -> Event:
-    if request.kind != name.partition("-")[0]:
-        raise ValueError("its name is another request's")
-    who = sanitize.name(request.who, f"a {request.kind} of {state.run}")
-    parks = request.kind == "park"
-    if parks and state.stopped is not None and state.stopped.reason == "Parked":
-        raise ValueError("it is parked already")
-    reason = "Parked" if parks else "StoppedByPerson"
-    return RunStopped(reason=reason, final=not parks, detail=f"by {who}", who=who, request=name, post=request.post)
-
-
-def _rule(state: State, request: Request, name: str) -> Event:
-    if name != f"rule-{request.post}":
-        raise ValueError("its name is another request's")
-    given = rule(
-        state, request.tool, {n: json_text.read(bytes(v).decode()) for n, v in request.arguments.items()}, request.who
-    )
-    return replace(given, request=name, post=request.post)
-
-
 def message(state: State, name: str, who: str, text: str) -> MessageReceived:
     """The event of a message. Raises `NoName`, and `ValueError` for one without text."""
     if state.framework:
@@ -100,19 +62,31 @@ def message(state: State, name: str, who: str, text: str) -> MessageReceived:
     return MessageReceived(id=name, who=sanitize.name(who, f"a message to {state.run}"), text=said)
 
 
-def _message(state: State, request: Request, name: str) -> Event:
-    if name != f"message-{request.post}":
+def _stop(state: State, kind: Literal["park", "stop"], who: str) -> RunStopped:
+    who, parks = sanitize.name(who, f"a {kind} of {state.run}"), kind == "park"
+    if parks and state.stopped is not None and state.stopped.reason == "Parked":
+        raise ValueError("it is parked already")
+    return RunStopped(reason="Parked" if parks else "StoppedByPerson", final=not parks, detail=f"by {who}", who=who)
+
+
+def _wanted(state: State, request: Request, name: str) -> Event:
+    """The event that a request asks for. Raises `RunError` or `ValueError` where it does not fit."""
+    names = {"answer": answer_name(request.question), "park": name, "stop": name}
+    if name != names.get(request.kind, f"{request.kind}-{request.post}") or request.kind != name.partition("-")[0]:
         raise ValueError("its name is another request's")
-    return replace(message(state, name, request.who, request.text), request=name, post=request.post)
-
-
-_EVENTS: dict[str, Callable[[State, Request, str], Event]] = {
-    "answer": _answer,
-    "rule": _rule,
-    "message": _message,
-    "park": _stop,
-    "stop": _stop,
-}
+    event: QuestionAnswered | RuleAdded | MessageReceived | RunStopped
+    if request.kind == "answer":
+        if request.verdict is None:
+            raise ValueError("it has no verdict")
+        event = answered(state, request.question, request.verdict, request.who, request.text)
+    elif request.kind == "rule":
+        values = {argument: json_text.read(bytes(value).decode()) for argument, value in request.arguments.items()}
+        event = rule(state, request.tool, values, request.who)
+    elif request.kind == "message":
+        event = message(state, name, request.who, request.text)
+    else:
+        event = _stop(state, request.kind, request.who)
+    return replace(event, request=name, post=request.post)
 
 
 class Inbox:
@@ -195,7 +169,8 @@ def take_all(log: eventlog.Log, before: State, clock: Clock, news: Sequence[Even
 
 def _order(name: str) -> tuple[int, str]:
     kind = name.partition("-")[0]
-    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST), name
+    first = get_args(Kind)
+    return first.index(kind) if kind in first else len(first), name
 
 
 def _fitted(state: State, name: str, data: bytes | str, now: datetime) -> Event | None:
@@ -204,10 +179,10 @@ def _fitted(state: State, name: str, data: bytes | str, now: datetime) -> Event 
     try:
         if isinstance(data, bytes):
             refusal = replace(refusal, post=replay.digest(data)[: 2 * MARK])
-            request = decode(data)
+            request = msgspec.json.decode(data, type=Request)
             who = sanitize.clean(request.who, sanitize.MAX_NAME)
             refusal = replace(refusal, who=who, post=sanitize.clean(request.post, 4 * MARK))
-            event = _EVENTS[request.kind](state, replace(request, post=refusal.post), name)
+            event = _wanted(state, replace(request, post=refusal.post), name)
             replay.encode(event)
             replay.step(state, event, now)
             return event

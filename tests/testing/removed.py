@@ -46,10 +46,9 @@ def a_key_per_attempt(patch: pytest.MonkeyPatch) -> None:
     """Have every attempt of a call send a key of its own."""
     mark = ladder.mark
 
-    def fresh(call: Pending) -> list[Event]:
-        (marked,) = mark(call)
-        assert isinstance(marked, AttemptMarked)
-        return [replace(marked, key=runner.key(call.state.uid, f"{call.id} {marked.n}"))]
+    def fresh(call: Pending) -> AttemptMarked:
+        marked = mark(call)
+        return replace(marked, key=runner.key(call.state.uid, f"{call.id} {marked.n}"))
 
     patch.setattr(ladder, "mark", fresh)
 
@@ -58,9 +57,9 @@ def missing_believed_at_once(patch: pytest.MonkeyPatch) -> None:
     """Have every `Missing` believed, however early it was asked."""
     look = ladder.SERVICE.act
 
-    def hasty(tool: Tool, call: Pending, now: datetime) -> list[Event]:
-        events = look(tool, call, now)
-        return [replace(event, believes=True) if isinstance(event, LookupAsked) else event for event in events]
+    def hasty(tool: Tool, call: Pending, now: datetime) -> Event:
+        event = look(tool, call, now)
+        return replace(event, believes=True) if isinstance(event, LookupAsked) else event
 
     rungs = tuple(replace(r, act=hasty) if r is ladder.SERVICE else r for r in ladder.RUNGS)
     patch.setattr(ladder, "RUNGS", rungs)

@@ -14,8 +14,6 @@ from datetime import datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 import runner
 from replay import Event, State
 
@@ -142,7 +140,7 @@ class Wired:
         pairs = [(vars(module), vars(copy)) for module, copy in zip(real, self._copies, strict=True)]
         wired = {id(f): copy[n] for module, copy in pairs for n, f in module.items() if inspect.isfunction(f)}
         gates = vars(self._copies[FILES.index("_policy.gates")])
-        gates["GATES"] = tuple(replace(g, closed=wired.get(id(g.closed), g.closed)) for g in gates["GATES"])
+        gates["GATES"] = tuple(wired.get(id(gate), gate) for gate in gates["GATES"])
 
     def agent(self, agent: runner.Agent) -> runner.Agent:
         """The agent with its context policy under the switch too, if it is one of ours."""

@@ -43,8 +43,6 @@ ALIKE = {
     ("intent is not None", False): "nothing happened under the intent None",
     ("tool is not None", True): "read with its tool or without: the texts here are the same values, or no JSON at all",
     ("call.call.tried", True): "what let the first attempt pass lets the next one, in the same code",
-    ("gate.tried", True): "no run here has a parent whose effects a person took over",
-    ("gate.tried", False): "what let the first attempt pass lets the next one, in the same code",
     ("call.gate is None", False): "what the gates said is what they say when they are asked again",
     ("not call.state.fork_guard", True): "in an empty fork guard no effect is found",
     ("attempts", True): "the key made anew is the one in the marker",
