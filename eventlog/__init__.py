@@ -90,7 +90,7 @@ someone who kept a later `sum` elsewhere: whoever can write the file can also wr
 What is assumed of a disk: a sync that returned keeps its promise; a sector being written may be lost or torn off,
 its neighbours are not garbled; a file that grew and was not synced may show a deleted file's bytes, but not a whole
 line of a log among them. What a writer does in which order, and why, stands at the top of `_file_log`, `_open`,
-`_create`, `_preallocate`, `_roll`, `_snapshot`, `_status`, `_head` and `_lock`.
+`_create`, `_preallocate`, `_snapshot`, `_status`, `_head` and `_lock`.
 """
 
 from eventlog._directory import Directory, store

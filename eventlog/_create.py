@@ -18,33 +18,25 @@ from eventlog._head import Head, write_head
 from eventlog._line import Storage
 from eventlog._lock import take
 from eventlog._names import makes_a_run
-from eventlog._new_run import Begin
+from eventlog._new_run import Beginning
 from eventlog._os_errors import writing
 from eventlog._own import Within, open_run
 from eventlog._preallocate import rewrite_segment
+from eventlog._scan import Reading
 from eventlog._storage import look
 from eventlog.errors import NotARunsDirectory, RunExists, RunPruned
 
 
 def create_run(
-    disk: Disk,
-    runs: Path,
-    run: str,
-    begin: Begin,
-    life: int,
-    *,
-    ready: Callable[[], None] | None = None,
-    force: bool,
+    disk: Disk, runs: Path, begin: Beginning, *, ready: Callable[[], None] | None = None, force: bool
 ) -> FileLog:
-    """Make a run of the lines that `begin` gives, and open it as `life`.
-
-    `ready` is called when all of it is durable and the run does not exist yet.
-    """
+    """Make a run, and open it. `ready` is called when all of it is durable and the run does not exist yet."""
+    run = begin.run
     with writing(run, runs), contextlib.ExitStack() as undo:
         storage = look(disk, runs, force=force)
         if not make_place(disk, runs) and storage.survives == "power loss":
             storage = Storage(storage.kind, "killed process", "the file system refuses to sync directories")
-        first = begin(storage, disk.random(16))
+        lines, content = begin.framed(storage, disk.random(16))
         directory = _free(disk, runs, run)
         own = open_run(disk, runs, directory, force=force, make=True)
         lock = take(disk, directory, run, own)
@@ -59,15 +51,16 @@ def create_run(
                 ready()
             lock.check()
 
-        segment = rewrite_segment(disk, directory, 1, first.content, run, last_check)
+        segment = rewrite_segment(disk, directory, 1, [b"".join(content)], run, last_check)
         undo.callback(segment.release)
-        disk.sync_dir(directory)
         disk.sync_dir(runs)
-        last = first.lines[-1]
+        last = lines[-1]
         witness = write_head(disk, directory, Head(last.seq, last.sum, 1, segment.end, closed=False), lock)
         undo.callback(witness.release)
         disk.sync_dir(directory)
-        log = FileLog(run, directory, first.lines, life, lock=lock, segment=segment, witness=witness, disk=disk)
+        log = FileLog(
+            directory, Reading(run, lines), begin.life, lock=lock, segment=segment, witness=witness, disk=disk
+        )
         undo.pop_all()
     return log
 

@@ -19,7 +19,7 @@ from eventlog._inbox import Unread
 from eventlog._lock import Holder
 from eventlog._log import Log
 from eventlog._names import INBOX, check_id, is_id, segment_name
-from eventlog._new_run import Begin
+from eventlog._new_run import Beginning
 from eventlog._open import open_log
 from eventlog._os_errors import said, writing
 from eventlog._own import open_run
@@ -60,9 +60,9 @@ class Directory(Store):
         """Give the path as a constructor."""
         return f"Directory({self._shown!r})"
 
-    def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Log:
+    def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Log:
         """Make the run's directory."""
-        return create_run(self.disk, self.path, run, begin, life, ready=ready, force=self._force)
+        return create_run(self.disk, self.path, begin, ready=ready, force=self._force)
 
     def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Log:
         """Lock a run and make its end safe to write after."""

@@ -24,21 +24,18 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from eventlog import _inbox, _snapshot, _status
 from eventlog._disk import DISK, Disk
-from eventlog._frame import build, compose, digest, in_utc, parse
+from eventlog._frame import build, digest, parse
 from eventlog._head import Head
 from eventlog._in_child import not_for_children
 from eventlog._log import Log
 from eventlog._names import INBOX, MAX_SEGMENT, snapshot_name
 from eventlog._os_errors import pass_on, refused, said
-from eventlog._roll import roll_segment
-from eventlog._snapshot import Snapshot
-from eventlog._writer import CUT_OFF, Writer
+from eventlog._writer import CUT_OFF
 from eventlog.errors import LockLost, NotStorable
 
 if TYPE_CHECKING:
@@ -52,6 +49,8 @@ if TYPE_CHECKING:
     from eventlog._lock import Lock
     from eventlog._log import Status
     from eventlog._preallocate import OpenSegment
+    from eventlog._scan import Reading
+    from eventlog._snapshot import Snapshot
     from eventlog._writer import Begun
 
 _LOGGER = logging.getLogger(__name__)
@@ -59,49 +58,32 @@ _FRAME: Final = 256
 """More bytes than a line has besides its events."""
 
 
-class Since(msgspec.Struct):
-    """The snapshot that a log was opened after, if any, the bytes of the segments sealed since, and what was wrong."""
-
-    snapshot: Snapshot | None = None
-    sealed: int = 0
-    findings: list[str] = []
-
-
 class FileLog(Log):
     """One run in a directory, open for writing. Torn bytes are kept as an evidence file, `status` as a file."""
 
     def __init__(
         self,
-        run: str,
         path: Path,
-        lines: list[Line],
+        reading: Reading,
         life: int,
         *,
         lock: Lock,
         segment: OpenSegment,
         witness: Witness,
-        since: Since | None = None,
         cut: Torn | None = None,
         disk: Disk = DISK,
     ) -> None:
-        """Put the parts together; their content must be durable already."""
-        last, since = lines[-1], since or Since()
-        assert lines[0].header is not None  # a reading begins with a segment's first line
-        self._header = lines[0].header
-        self.run, self.path, self.lines, self.cut = run, path, lines, cut
-        self._box = path / INBOX
-        self.snapshot, self.findings = since.snapshot, since.findings
-        self._sealed = since.sealed
-        self.seq, self.life, self.at = last.seq, life, last.at
-        self._sum = last.sum
+        """Go on after what was read or made; all of it must be durable already."""
+        super().__init__(reading.run, life, disk)
+        self.lines, self.snapshot, self.findings = reading.lines, reading.snapshot, reading.findings
+        first, last = self.lines[0], self.lines[-1]
+        assert first.header is not None  # a reading begins with a segment's first line
+        self.path, self.cut, self._header, self._box = path, cut, first.header, path / INBOX
+        self._sealed = sum(part.end for part in reading.segments[:-1])
+        self.seq, self.at, self._sum = last.seq, last.at, last.sum
         self._status: Status = None
         self._lock, self._segment, self._witness, self._disk = lock, segment, witness, disk
-        self._writer = Writer(run, disk)
         not_for_children(self)
-
-    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
-        """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
-        return self._writer.do("a save", lambda: self._save(at, events, room, status))
 
     def begin(
         self, flushes: Flushes, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None
@@ -156,10 +138,6 @@ class FileLog(Log):
         """
         return self._writer.do("a roll", self._roll)
 
-    def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
-        """Roll, then write the snapshot beside the segments. Every segment is kept."""
-        return self._writer.do("a compaction", lambda: self._compact(state, version, seq))
-
     def inbox(self) -> list[str]:
         """List the directory `inbox`."""
         return _inbox.unread(self._disk, self._box).requests
@@ -174,14 +152,6 @@ class FileLog(Log):
             return set()
         return _inbox.remove(self._disk, self.path, names)
 
-    def close(self) -> None:
-        """Cut the zeros, sync, have the head say closed, sync that, release the lock."""
-        self._writer.end(self._end, "it was closed", self._let_go)
-
-    def abandon(self) -> None:
-        """Release the lock and the files without writing anything."""
-        self._writer.end(None, "it was abandoned", self._let_go)
-
     def close_copies(self) -> None:
         """Close the files in a forked child, which may write nothing; the lock does the same for itself."""
         for part in (self._segment, self._witness):
@@ -189,6 +159,7 @@ class FileLog(Log):
                 part.release()
 
     def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
+        """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
         line, size, _ = self._written(at, events, room)
         return self._acknowledged(line, size, None, status)
 
@@ -196,8 +167,7 @@ class FileLog(Log):
         self, at: datetime, events: Sequence[bytes], room: int, flushes: Flushes | None = None
     ) -> tuple[Line, int, Flush | None]:
         """Write the line; give its bytes and its flush, if the kernel carries that on."""
-        at = max(in_utc(self.run, at), self.at)
-        data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
+        data, line = self._composed(at, events)
         self._writer.dead = CUT_OFF
         self._lock.check()
         self._segment.guard()
@@ -214,18 +184,14 @@ class FileLog(Log):
         self._writer.done()
         return line
 
-    def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
-        if seq is not None and seq != self.seq:
-            return None
-        data = _snapshot.encode(self.run, self.seq, self._sum, version, state)
-        snapshot = Snapshot(self.run, self.seq, self._sum, version, state, len(data))
-        self._roll(digest(state))
+    def _keep(self, snapshot: Snapshot, data: bytes) -> None:
+        """Roll, then write the snapshot beside the segments. Every segment is kept."""
+        self._roll(digest(snapshot.state))
         try:
             _snapshot.keep(self._disk, self.path, snapshot.seq, data, self._lock)
         except OSError as error:  # the roll is durable: nothing can hurt the log
             raise refused(error, self.run, self.path / snapshot_name(snapshot.seq)) from error
-        self._sealed, self.snapshot = 0, snapshot
-        return snapshot
+        self._sealed = 0
 
     def _advance(self, line: Line) -> None:
         """Count a durable line as the last one, and have the head say so."""
@@ -246,15 +212,17 @@ class FileLog(Log):
         line = parse(data)
         self._writer.dead = "a roll was cut off"
         sealed = self._segment
-        self._segment = roll_segment(self._disk, self.path, sealed, data, self._lock, self.run)
+        self._segment = sealed.roll(self.path, data, self._lock)
         self._sealed += sealed.end
         with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
             sealed.release()
+        self._lock.check()
         self._advance(line)
         self._writer.done()
         return line
 
     def _end(self) -> None:
+        """Cut the zeros, sync, have the head say closed, sync that."""
         self._writer.dead = "it could not be closed"
         self._lock.check()
         self._segment.guard()

@@ -5,6 +5,11 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING, Self
 
+from eventlog import _snapshot
+from eventlog._frame import compose, in_utc
+from eventlog._snapshot import Snapshot
+from eventlog._writer import Writer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
@@ -12,9 +17,9 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from eventlog._disk import Disk
     from eventlog._flushes import Flushes
     from eventlog._line import Line, Torn
-    from eventlog._snapshot import Snapshot
     from eventlog._writer import Begun
 
     Status = Struct | Callable[[], Struct] | None
@@ -44,6 +49,11 @@ class Log(abc.ABC):
     findings: list[str]
     cut: Torn | None = None
     status: Struct | None
+    _sum: str
+
+    def __init__(self, run: str, life: int, disk: Disk) -> None:
+        self.run, self.life = run, life
+        self._writer = Writer(run, disk)
 
     @property
     @abc.abstractmethod
@@ -66,7 +76,6 @@ class Log(abc.ABC):
     def holds(self, seconds: float = 0.0) -> bool:
         """Tell whether an effect that takes so many seconds may begin now: this process holds the run that long."""
 
-    @abc.abstractmethod
     def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Save one line of events and return it once it is durable.
 
@@ -85,6 +94,7 @@ class Log(abc.ABC):
             LogDead, LockLost: The writer is dead, and whether the line was saved is unknown. An interrupt that goes
                 through does the same.
         """
+        return self._writer.do("a save", lambda: self._save(at, events, room, status))
 
     def begin(
         self, flushes: Flushes, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None
@@ -93,7 +103,6 @@ class Log(abc.ABC):
         del flushes, at, events, room, status  # only a log in a directory can
         return None
 
-    @abc.abstractmethod
     def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
         """Keep a state made of all lines so far as a snapshot, and return it once it is durable.
 
@@ -108,6 +117,7 @@ class Log(abc.ABC):
             NotStorable, DiskFull, DiskFailed: There is no snapshot; the log goes on.
             LogError: As `append`.
         """
+        return self._writer.do("a compaction", lambda: self._compacted(state, version, seq))
 
     @abc.abstractmethod
     def inbox(self) -> list[str]:
@@ -124,7 +134,6 @@ class Log(abc.ABC):
         Never raises.
         """
 
-    @abc.abstractmethod
     def close(self) -> None:
         """End the log properly, and give the run back.
 
@@ -136,14 +145,15 @@ class Log(abc.ABC):
                 lease ends, and the next opener sees an unclean end.
             LogBusy: A signal handler called this inside a save; that save goes on, and the log stays open.
         """
+        self._writer.end(self._end, "it was closed", self._let_go)
 
-    @abc.abstractmethod
     def abandon(self) -> None:
         """Let go without writing anything, as the death of the process would.
 
         Raises:
             LogBusy: As `close`.
         """
+        self._writer.end(None, "it was abandoned", self._let_go)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -154,3 +164,32 @@ class Log(abc.ABC):
     ) -> None:
         """Close, whatever happened inside: what was acknowledged is durable either way."""
         self.close()
+
+    def _composed(self, at: datetime, events: Sequence[bytes]) -> tuple[bytes, Line]:
+        """Make the next line."""
+        return compose(self.run, self.seq + 1, self.life, max(in_utc(self.run, at), self.at), self._sum, events)
+
+    def _compacted(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
+        if seq is not None and seq != self.seq:
+            return None
+        data = _snapshot.encode(self.run, self.seq, self._sum, version, state)
+        snapshot = Snapshot(self.run, self.seq, self._sum, version, state, len(data))
+        self._keep(snapshot, data)
+        self.snapshot = snapshot
+        return snapshot
+
+    @abc.abstractmethod
+    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
+        """Save a line, as the one that uses the writer."""
+
+    @abc.abstractmethod
+    def _keep(self, snapshot: Snapshot, data: bytes) -> None:
+        """Make a snapshot's bytes durable."""
+
+    @abc.abstractmethod
+    def _end(self) -> None:
+        """Write the proper end."""
+
+    @abc.abstractmethod
+    def _let_go(self) -> None:
+        """Give back what is held, in a forked child its copies; raise nothing."""

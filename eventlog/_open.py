@@ -16,7 +16,7 @@ from pathlib import Path
 from eventlog import _copy, _inbox
 from eventlog._atomic_write import sweep, write_atomically
 from eventlog._disk import SECTOR, Disk
-from eventlog._file_log import FileLog, Since
+from eventlog._file_log import FileLog
 from eventlog._files import Files
 from eventlog._head import NOTHING, Head, write_head
 from eventlog._line import Torn
@@ -56,18 +56,8 @@ def open_log(
         undo.callback(witness.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)
-        log = FileLog(
-            run,
-            directory,
-            reading.lines,
-            reading.lines[-1].life + 1,
-            lock=lock,
-            segment=segment,
-            witness=witness,
-            since=Since(reading.snapshot, sum(part.end for part in reading.segments[:-1]), reading.findings),
-            cut=cut,
-            disk=disk,
-        )
+        life = reading.lines[-1].life + 1
+        log = FileLog(directory, reading, life, lock=lock, segment=segment, witness=witness, cut=cut, disk=disk)
         undo.pop_all()
     return log
 
@@ -111,12 +101,7 @@ def _safe_end(disk: Disk, directory: Path, reading: Reading, lock: Lock) -> Open
     if reading.closed and last.end % SECTOR and disk.stat(directory / last.file).st_nlink == 1:
         return resumed(disk, directory, last.number, last.end, reading.run)
     content = _copied(disk, directory, last.file, 0, last.end)
-    segment = rewrite_segment(disk, directory, last.number, content, reading.run, lock.check)
-    with contextlib.ExitStack() as undo:
-        undo.callback(segment.release)
-        disk.sync_dir(directory)
-        undo.pop_all()
-    return segment
+    return rewrite_segment(disk, directory, last.number, content, reading.run, lock.check)
 
 
 def _copied(disk: Disk, directory: Path, file: str, start: int, end: int) -> Iterator[bytes]:

@@ -7,16 +7,25 @@ newline.
 
 When there is no room, the writer's own unacknowledged bytes are cut off again and that cut is synced, so a later
 reader never meets them; only if that works is the log still alive.
+
+A roll: one segment ends at its last newline, and only then the next one has a name. That one is written whole under a
+temporary name first: whatever goes wrong until then (no room, no descriptor left) leaves the log alive in a segment
+that still ends in zeros. Then the lock and the segment are checked, the segment is cut to its last newline and the cut
+is synced, even if nothing was cut; then comes the rename. A reader that sees the next segment takes the end of this one
+for final. From the cut on an error leaves the writer dead: nobody knows what the disk has, and a segment that grew
+again from where it was cut could show a deleted file's bytes after a power cut. The directory is synced before anything
+is written into the next segment, because a line in a file whose name is lost is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from eventlog._atomic_write import write_atomically
 from eventlog._disk import FULL, SECTOR, Disk
 from eventlog._names import segment_name
-from eventlog._os_errors import pass_on
+from eventlog._os_errors import pass_on, refused
 from eventlog.errors import DiskFull, LogDead
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from eventlog._flushes import Flush, Flushes
+    from eventlog._lock import Lock
 
 LAID: Final = 64 * 1024
 """Bytes of zeros laid at a time."""
@@ -92,6 +102,28 @@ class OpenSegment:
         self._disk.sync(self._fd)
         self.laid = self.end
 
+    def roll(self, directory: Path, header: bytes, lock: Lock) -> OpenSegment:
+        """Seal this segment, and begin the next one with its header's line.
+
+        Raises `DiskFull` or `DiskFailed` with this one still good to write in; after any other error nobody knows.
+        """
+        is_sealing = False
+
+        def seal() -> None:
+            nonlocal is_sealing
+            lock.check()
+            self.guard()
+            is_sealing = True
+            self.cut()
+
+        number = self.number + 1
+        try:
+            return rewrite_segment(self._disk, directory, number, [header], self._run, seal)
+        except OSError as error:
+            if is_sealing:
+                raise
+            raise refused(error, self._run, directory / segment_name(number)) from error
+
     def release(self) -> None:
         """Close the file."""
         if self._fd >= 0:
@@ -122,7 +154,7 @@ def rewrite_segment(
     run: str,
     ready: Callable[[], None] | None = None,
 ) -> OpenSegment:
-    """Write a segment whole (content, then zeros), synced before it gets its name; the caller syncs the directory.
+    """Write a segment whole (content, then zeros), synced before it gets its name, and then its name.
 
     Until the rename the old file, if any, is untouched; after it, a writer that still has the old file open writes
     into a file without a name. `ready` is called just before the rename.
@@ -138,7 +170,12 @@ def rewrite_segment(
         yield from _zeros(laid - end)
 
     fd = write_atomically(disk, directory, segment_name(number), pieces(), ready)
-    return OpenSegment(disk, fd, number, end, laid, run)
+    segment = OpenSegment(disk, fd, number, end, laid, run)
+    with contextlib.ExitStack() as undo:
+        undo.callback(segment.release)
+        disk.sync_dir(directory)
+        undo.pop_all()
+    return segment
 
 
 def _rounded(wanted: int) -> int:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from eventlog import _copy, _listing, _new_run, _salvage, _verify
+from eventlog import _copy, _listing, _new_run, _verify
 from eventlog._disk import DISK, Disk
 from eventlog._dispatch import Dispatch
 from eventlog._files import Files
@@ -20,7 +20,7 @@ from eventlog._inbox import Unread
 from eventlog._line import Header, Line, Parent
 from eventlog._listing import TornCopy
 from eventlog._log import Log
-from eventlog._new_run import Begin
+from eventlog._new_run import Beginning
 from eventlog._retention import Retention
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
@@ -42,8 +42,8 @@ class Store(Dispatch, Retention):
     shared_workspace: bool = True
 
     @abc.abstractmethod
-    def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Log:
-        """Make a run of the lines that `begin` gives, and open it as `life`, after `ready` as in `fork`."""
+    def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Log:
+        """Make a run, and open it, after `ready` as in `fork`."""
 
     @abc.abstractmethod
     def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Log:
@@ -133,7 +133,7 @@ class Store(Dispatch, Retention):
             NotStorable: The events could not be read back as they were given.
             ReadOnly, NotARunsDirectory, NetworkStorage, DiskFull, DiskFailed: The place can't be used.
         """
-        return self.create_run(run, *_new_run.opening(run, at=at, events=events, parent=parent))
+        return self.create_run(_new_run.opening(run, at=at, events=events, parent=parent))
 
     def fork(
         self,
@@ -160,8 +160,7 @@ class Store(Dispatch, Retention):
         Raises:
             LogError: What `create` raises.
         """
-        begin, life = _new_run.forked(lines, new, keep=keep, at=at, events=events)
-        return self.create_run(new, begin, life, ready=ready)
+        return self.create_run(_new_run.forked(lines, new, keep=keep, at=at, events=events), ready=ready)
 
     def salvage(self, run: str, new: str, *, follows: Callable[[Line], bool] = lambda _: True) -> Log:
         """Copy what is good of `run` into a new run, and open that. Its header's `salvaged` names every gap.
@@ -178,10 +177,10 @@ class Store(Dispatch, Retention):
             OtherFormat, DiskFailed: It can't be read.
             LogError: What `create` raises.
         """
-        made = _salvage.salvaged(self.files(run), self.scan(run), new, follows)
-        if made is None:
+        begin = _new_run.salvaged(self.files(run), self.scan(run), new, follows)
+        if begin is None:
             raise NoSuchRun(run, str(self), "not one line of events in it can be copied")
-        return self.create_run(new, *made)
+        return self.create_run(begin)
 
     def read(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
         """Read a run, live or not. Takes no lock, creates nothing, works in a read-only directory.

@@ -20,11 +20,9 @@ import msgspec
 import psycopg
 from psycopg.types.numeric import Int8
 
-from eventlog import _snapshot
-from eventlog._frame import compose, in_utc
 from eventlog._log import Log
-from eventlog._snapshot import KEPT, Snapshot
-from eventlog._writer import CUT_OFF, Writer
+from eventlog._snapshot import KEPT
+from eventlog._writer import CUT_OFF
 from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError
 from eventlog.postgres._leases import boot
 
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from eventlog._disk import Disk
     from eventlog._line import Line
     from eventlog._log import Status
+    from eventlog._snapshot import Snapshot
     from eventlog.postgres._connections import Connections
     from eventlog.postgres._leases import Lease, Leases
 
@@ -78,13 +77,13 @@ class Row(Log):
         self, run: str, life: int, lease: Lease, *, connections: Connections, leases: Leases, disk: Disk
     ) -> None:
         """Belong to a lease that was taken. The rest is said by whoever made or read the lines."""
-        self.run, self.life, self.lease = run, life, lease
+        super().__init__(run, life, disk)
+        self.lease = lease
         self.lines, self.snapshot, self.findings = [], None, []
         self.status: msgspec.Struct | None = None
         self.weight, self._sum = 0, ""
         self._lease_lost = self._untold = False
         self._connections, self._leases = connections, leases
-        self._writer = Writer(run, disk)
 
     def stands(self, seq: int, total: str, at: datetime) -> None:
         """Say what the last line is."""
@@ -113,21 +112,9 @@ class Row(Log):
         """Tell whether the lease lasts so long, by this machine's clock; also while another thread saves."""
         return self.lease.holds(seconds)
 
-    def append(
-        self,
-        at: datetime,
-        events: Sequence[bytes],
-        *,
-        room: int = 0,  # noqa: ARG002 (a database has no use for it)
-        status: Status = None,
-    ) -> Line:
-        """Write the line, the run's end and its status, and renew the lease."""
-        said = status() if callable(status) else status
-        return self._writer.do("a save", lambda: self._save(at, events, said))
-
-    def compact(self, state: bytes, version: int, *, seq: int | None = None) -> Snapshot | None:
-        """Keep the snapshot as a row."""
-        return self._writer.do("a compaction", lambda: self._compact(state, version, seq))
+    def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
+        """Ask for the status first: it is written with the line."""
+        return super().append(at, events, room=room, status=status() if callable(status) else status)
 
     def inbox(self) -> list[str]:
         """List the rows of the inbox; only if the last save, or the thread of the leases, saw mail."""
@@ -154,17 +141,10 @@ class Row(Log):
                 return {row[0] for row in found}
         return set()
 
-    def close(self) -> None:
-        """Give the lease back, and say when somebody must look at the run again."""
-        self._writer.end(self._end, "it was closed", self._let_go)
-
-    def abandon(self) -> None:
-        """Leave the lease to run out."""
-        self._writer.end(None, "it was abandoned", self._let_go)
-
-    def _save(self, at: datetime, events: Sequence[bytes], status: msgspec.Struct | None) -> Line:
-        at = max(in_utc(self.run, at), self.at)
-        data, line = compose(self.run, self.seq + 1, self.life, at, self._sum, events)
+    def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:  # noqa: ARG002
+        """Write the line, the run's end and its status, and renew the lease. A database has no use for `room`."""
+        assert not callable(status)
+        data, line = self._composed(at, events)
         self._writer.dead = CUT_OFF
         values: dict[str, Any] = {
             "run": self.run,
@@ -215,20 +195,17 @@ class Row(Log):
     def _rows(self, query: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
         return self._connections.rows(query, values, patient=self.lease.holds)
 
-    def _compact(self, state: bytes, version: int, seq: int | None) -> Snapshot | None:
-        if seq is not None and seq != self.seq:
-            return None
-        data = _snapshot.encode(self.run, self.seq, self._sum, version, state)
-        values = {"run": self.run, "token": self.lease.token, "seq": self.seq, "data": data, "before": KEPT - 2}
+    def _keep(self, snapshot: Snapshot, data: bytes) -> None:
+        values = {"run": self.run, "token": self.lease.token, "seq": snapshot.seq, "data": data, "before": KEPT - 2}
         self._rows(_SNAPSHOT, values)
-        self.snapshot, self.weight = Snapshot(self.run, self.seq, self._sum, version, state, len(data)), 0
-        return self.snapshot
+        self.weight = 0
 
     def _names(self) -> list[str]:
         query = "select name from refold.inbox where run = %s order by name"
         return [row[0] for row in self._rows(query, (self.run,))]
 
     def _end(self) -> None:
+        """Give the lease back, and say when somebody must look at the run again."""
         self._writer.dead = "it could not be closed"
         values = {"run": self.run, "token": self.lease.token, "lost": self._untold, **_said(self.status)}
         if self.status is None:

@@ -17,7 +17,7 @@ from eventlog import _inbox
 from eventlog._inbox import Unread
 from eventlog._lock import Holder
 from eventlog._names import check_id
-from eventlog._new_run import Begin
+from eventlog._new_run import Beginning
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._store import Store
@@ -93,15 +93,13 @@ class Postgres(Store):
         """
         return self.connections.joined(connection)
 
-    def create_run(self, run: str, begin: Begin, life: int, *, ready: Callable[[], None] | None = None) -> Row:
+    def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Row:
         """Insert the run and its lines, in one transaction with what `ready` does."""
         self.now()
-        begun = begin(self.connections.storage, self.disk.random(16))
-        lines, content = begun.lines, begun.content
-        header, last = lines[0].header, lines[-1]
-        assert header is not None  # a log begins with one
-        datas = [line + b"\n" for line in b"".join(content).split(b"\n")[:-1]]
-        parent = header.parent.run if header.parent is not None and header.salvaged is None else None
+        run = begin.run
+        lines, datas = begin.framed(self.connections.storage, self.disk.random(16))
+        last = lines[-1]
+        parent = begin.parent.run if begin.parent is not None and begin.salvaged is None else None
         values = {
             "run": run,
             "owner": self._owner(),
@@ -132,7 +130,7 @@ class Postgres(Store):
         if not self.connections.run(make if ready is None else both):
             gone = _prune.missing(self.connections, str(self), run)
             raise gone if isinstance(gone, RunPruned) else RunExists(run, str(self))
-        log = self._log(run, life, Lease(run, 1, self._leases.end(sent)))
+        log = self._log(run, begin.life, Lease(run, 1, self._leases.end(sent)))
         log.stands(last.seq, last.sum, last.at)
         log.lines, log.weight = lines, sum(map(len, datas))
         return log
