@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from eventlog import _copy, _inbox, _lock, _prune, _status, _tombstone
-from eventlog._bell import Bell
+from eventlog._bell import Bell, Presence
 from eventlog._create import create_run, make_place
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
@@ -23,7 +23,6 @@ from eventlog._new_run import Beginning
 from eventlog._open import open_log
 from eventlog._os_errors import said, writing
 from eventlog._own import open_run
-from eventlog._presence import Presence
 from eventlog._scan import Reading, place, scan
 from eventlog._snapshot import Snapshot
 from eventlog._store import Runs, Store
@@ -55,10 +54,6 @@ class Directory(Store):
     def __str__(self) -> str:
         """Give the path as it was given."""
         return self._shown
-
-    def __repr__(self) -> str:
-        """Give the path as a constructor."""
-        return f"Directory({self._shown!r})"
 
     def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Log:
         """Make the run's directory."""
@@ -166,20 +161,9 @@ class Directory(Store):
 
     def parents(self) -> dict[str, str]:
         """Read the first line of every run, and every tombstone."""
-        found = {}
-        for run in _prune.names(self.disk, self.path):
-            stone = _tombstone.read(self.disk, self.path, run)
-            if stone is not None and stone.parent is not None:
-                found[run] = stone.parent
-        for run in self.names():
-            header = self.header(run)
-            if header is not None and header.parent is not None and header.salvaged is None:
-                found[run] = header.parent.run
-        return found
-
-    def host(self) -> tuple[str, int]:
-        """Give the name of this machine and the id of this process."""
-        return self.disk.host(), self.disk.pid()
+        stones = ((run, _tombstone.read(self.disk, self.path, run)) for run in _prune.names(self.disk, self.path))
+        pruned = {run: stone.parent for run, stone in stones if stone is not None and stone.parent is not None}
+        return pruned | super().parents()
 
 
 def store(runs: Runs) -> Store:

@@ -1,17 +1,18 @@
-"""Dispatch: what a store offers to whoever carries on the runs that are due."""
+"""Dispatch: what a store offers to whoever carries on the runs that are due, and removes those that ended long ago."""
 
 import abc
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
-from eventlog._bell import Bell
+from eventlog._bell import Bell, Presence
 from eventlog._lock import Holder
-from eventlog._presence import Presence
+from eventlog.errors import LogError
 
 
 class Dispatch(abc.ABC):
-    """The part of a store that says which runs there are, what became of them, and who holds them.
+    """The part of a store that says which runs there are, what became of them, and who holds them; and removes some.
 
     Attributes:
         knows_due: Whether `due` gives only what is due now, at little cost.
@@ -73,3 +74,25 @@ class Dispatch(abc.ABC):
     @abc.abstractmethod
     def enter(self) -> Presence:
         """Be seen as one that carries runs here. Its `departed` tells whether one of the others is gone: a hint too."""
+
+    @abc.abstractmethod
+    def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
+        """Remove runs that nobody holds. Each leaves a tombstone: its id is never that of a run again (`RunPruned`).
+
+        Args:
+            ended: The runs, none of which goes any further, each with a few words to keep in its tombstone, by name.
+                Its end and its last sum are kept anyway.
+
+        Yields:
+            Each run, and what kept it here; or None when it is gone for good.
+
+        Raises:
+            NotARunsDirectory, ReadOnly, DiskFull, DiskFailed, Untrusted: No tombstone can be left.
+        """
+
+    @abc.abstractmethod
+    def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
+        """Remove the tombstones of the runs that ended before a time, or only list those; their ids are free again.
+
+        One that is unreadable stays. Raises what `prune` raises.
+        """

@@ -26,29 +26,34 @@ class Files:
         """List the names, in no order."""
         return self._disk.list(self._path)
 
-    def pieces(self, name: str, start: int = 0, end: int | None = None, *, size: int = CHUNK) -> Iterator[bytes]:
-        """Give the bytes of a file from `start` up to `end` or the end of the file, `size` at a time.
-
-        Raises `OSError`, `NotAFile` for what is no regular file.
-        """
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Iterator[int]:
+        """Open a file. Raises `OSError`, `NotAFile` for what is no regular file."""
         fd = self._disk.open(self._path / name)
         try:
-            while piece := self._disk.pread(fd, size if end is None else min(size, end - start), start):
-                start += len(piece)
-                yield piece
+            yield fd
         finally:
             with contextlib.suppress(OSError):  # it was only read; and an abandoned generator could tell nobody
                 self._disk.close(fd)
 
+    def pieces(self, name: str, start: int = 0, end: int | None = None, *, size: int = CHUNK) -> Iterator[bytes]:
+        """Give the bytes of a file from `start` up to `end` or the end of the file, `size` at a time."""
+        with self.opened(name) as fd:
+            yield from chunks(self._disk, fd, start, end, size)
+
     def end(self, name: str, size: int) -> bytes:
         """Give the last `size` bytes of a file, or all of a shorter one."""
-        fd = self._disk.open(self._path / name)
-        try:
+        with self.opened(name) as fd:
             length = self._disk.links_and_size(fd)[1]
-        finally:
-            self._disk.close(fd)
         return b"".join(self.pieces(name, max(0, length - size), length))
 
     def content(self, name: str, most: int) -> bytes:
         """Give a whole file; one that is longer is cut off after byte `most` + 1."""
         return b"".join(self.pieces(name, end=most + 1))
+
+
+def chunks(disk: Disk, fd: int, start: int, end: int | None = None, size: int = CHUNK) -> Iterator[bytes]:
+    """Give the bytes of an open file from `start` up to `end` or the end of the file, `size` at a time."""
+    while piece := disk.pread(fd, size if end is None else min(size, end - start), start):
+        start += len(piece)
+        yield piece

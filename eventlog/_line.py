@@ -63,6 +63,11 @@ class Header(msgspec.Struct, frozen=True):
     salvaged: Salvaged | None = None
     snapshot: str | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def forked_from(self) -> str | None:
+        """The run that this one is a fork of; None for any other, one that was salvaged too."""
+        return self.parent.run if self.parent is not None and self.salvaged is None else None
+
 
 class Line(msgspec.Struct, frozen=True, gc=False):
     """One save: dense `seq` from 0, the `life` that wrote it, its time (UTC), its place in the chain, and its events.

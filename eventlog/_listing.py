@@ -1,14 +1,26 @@
-"""What can be said of a run without reading it whole: its first line, the last of a segment, what openers cut off."""
+"""What can be said of a run without reading it whole: the ends of its segments, what openers cut off, where to begin.
+
+A reading may begin after the newest snapshot that the log confirms and that its reader accepts. A snapshot is confirmed
+by the segment that was begun after it: its header carries the number after the snapshot's and the snapshot's sum. The
+lines before are then not read. But each earlier segment must be there and end with a whole line, which the header of
+the next one continues: so a segment that is missing, cut, or longer is noticed, and only a change within one is left to
+those who read everything. A head that is about an earlier line is not compared with it: `verify` does that. Where
+anything is unclear the answer is None, and the log is read from its first line, which finds out.
+"""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
+from eventlog import _snapshot
 from eventlog._files import Files
 from eventlog._frame import MAX_LINE, Bad, Newer, parse
 from eventlog._line import Line
 from eventlog._names import segment_name, torn_parts
+from eventlog._segment import Chain
+from eventlog._snapshot import Snapshot
 
 _PIECE: Final = 4096
 _END: Final = 64 * 1024
@@ -60,3 +72,48 @@ def torn(files: Files) -> list[TornCopy]:
                 data = b""
             found.append(TornCopy(name, parts[0], data, intact=hashlib.sha256(data).hexdigest() == parts[1]))
     return found
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """The snapshot to begin after, the chain at its line, and the first segment to read."""
+
+    snapshot: Snapshot
+    chain: Chain
+    segment: int
+
+
+def find(
+    files: Files,
+    run: str,
+    names: Sequence[str],
+    numbers: Sequence[int],
+    accept: Callable[[Snapshot], bool],
+    findings: list[str],
+) -> Begin | None:
+    """Find where to begin; None when every line must be read. Why a snapshot was passed over goes into `findings`."""
+    if list(numbers) != list(range(1, len(numbers) + 1)):
+        return None
+    for snapshot in _snapshot.valid(files, run, names, findings, _snapshot.framed):  # `accept` decodes the state
+        segment = _begun_after(files, numbers, snapshot)
+        if segment is None or not all(_is_sealed(files, number) for number in range(1, segment)):
+            return None
+        if accept(snapshot):
+            return Begin(snapshot, Chain(run, snapshot.seq, snapshot.sum, life=0), segment)
+        findings.append(f"the snapshot of line {snapshot.seq} (version {snapshot.version}) was passed over")
+    return None
+
+
+def _begun_after(files: Files, numbers: Sequence[int], snapshot: Snapshot) -> int | None:
+    for number in reversed(numbers):
+        line = first_line(files, number)
+        if line is None or line.seq <= snapshot.seq:
+            return None
+        if line.seq == snapshot.seq + 1:
+            return number if _snapshot.is_made_for(snapshot, line) else None
+    return None
+
+
+def _is_sealed(files: Files, number: int) -> bool:
+    """Whether a segment ends with a whole line that the header of the next one continues."""
+    last, after = last_line(files, number), first_line(files, number + 1)
+    return last is not None and after is not None and (after.seq, after.prev) == (last.seq + 1, last.sum)

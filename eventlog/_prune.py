@@ -81,10 +81,9 @@ def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], 
         if reading.strangers:
             raise DiskFailed(str(directory), f"it holds files that are not ours: {', '.join(reading.strangers)}")
         first = _listing.first_line(Files(disk, directory), 1)
-        header = first.header if first is not None else None
-        parent = header.parent if header is not None and header.salvaged is None else None
+        parent = first.header.forked_from if first is not None and first.header is not None else None
         last = reading.lines[-1]
-        stone = Tombstone(at=last.at, sum=last.sum, parent=parent.run if parent is not None else None, words=words)
+        stone = Tombstone(at=last.at, sum=last.sum, parent=parent, words=words)
         data = _tombstone.encode(run, last.seq, stone)
         disk.close(write_atomically(own_disk, stones, run, [data], lock.check))
         disk.sync_dir(stones)

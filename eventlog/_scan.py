@@ -7,7 +7,7 @@ when two readings in a row agree on it. A head that says closed counts only if i
 have been read: a log that is opened again and again would otherwise look damaged in every reading.
 
 Whoever wants a state and not the history may accept a snapshot. Then only the segments after it are read
-(`_start_point`). A snapshot never hides anything of those, and whenever what is after it does not look whole,
+(`_listing`). A snapshot never hides anything of those, and whenever what is after it does not look whole,
 everything is read.
 """
 
@@ -15,12 +15,12 @@ import contextlib
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from eventlog import _head, _snapshot, _start_point, _tombstone
+from eventlog import _head, _listing, _snapshot, _tombstone
 from eventlog._disk import Disk, NotAFile
 from eventlog._files import Files
 from eventlog._head import Head
@@ -32,6 +32,15 @@ from eventlog._snapshot import Snapshot
 from eventlog.errors import LogDamaged, NoSuchRun, NotARunsDirectory
 
 _READINGS: Final = 20
+Accept = Callable[[Snapshot], bool]
+
+
+class _Judged(Protocol):
+    @property
+    def damage(self) -> LogDamaged | None: ...
+
+
+Found = TypeVar("Found", bound=_Judged)
 
 
 class Reading(msgspec.Struct):
@@ -70,18 +79,24 @@ class Reading(msgspec.Struct):
         return header.storage if header else None
 
 
-def scan(disk: Disk, runs: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
+def scan(disk: Disk, runs: Path, run: str, accept: Accept | None = None) -> Reading:
     """Read a run until damage was seen twice, or none."""
     directory = _directory(disk, runs, run)
-    before: LogDamaged | None = None
-    reading = Reading(run)
     with in_words(directory):
-        for _ in range(_READINGS):
-            reading = once(disk, directory, run, accept)
-            if reading.damage is None or (before is not None and _same(before, reading.damage)):
-                break
-            before = reading.damage
-    return reading
+        return steady(lambda: once(disk, directory, run, accept))
+
+
+def steady(read: Callable[[], Found]) -> Found:
+    """Read again and again until damage was seen twice in a row, or none."""
+    found = read()
+    for _ in range(_READINGS):
+        if (before := found.damage) is None:
+            break
+        found = read()
+        now = found.damage
+        if now is not None and (now.file, now.offset, now.why) == (before.file, before.offset, before.why):
+            break
+    return found
 
 
 def place(disk: Disk, runs: Path, run: str) -> Path:
@@ -113,61 +128,110 @@ def _is_a_run(directory: Path, run: str, names: Sequence[str]) -> None:
         raise NoSuchRun(run, str(directory.parent), "the directory of that name never became a run")
 
 
-def once(disk: Disk, directory: Path, run: str, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
+def once(disk: Disk, directory: Path, run: str, accept: Accept | None = None) -> Reading:
     """Read a run's directory once and judge it. Under the lock, once is enough."""
-    head = _head.read(Files(disk, directory))
+    files = Files(disk, directory)
+    head = _head.read(files)
     names = disk.list(directory)
     _is_a_run(directory, run, names)
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
     strangers = sorted(name for name in names if not is_ours(name))
     refused: list[str] = []
-    if accept is not None and (
-        begin := _start_point.find(Files(disk, directory), run, names, numbers, accept, refused)
-    ):
-        snapshot = begin.snapshot
-        reading = Reading(run, head=head, strangers=strangers, snapshot=snapshot, findings=refused)
-        _read(disk, directory, reading, numbers, begin.chain, begin.segment)
+    if accept is not None and (begin := _listing.find(files, run, names, numbers, accept, refused)):
+        reading = Reading(run, head=head, strangers=strangers, snapshot=begin.snapshot, findings=refused)
+        _Scan(disk, files, reading, numbers, begin.chain).read(begin.segment)
         if reading.damage is None:
             return reading
     reading = Reading(run, head=head, strangers=strangers)
-    chain = Chain(run)
-    _read(disk, directory, reading, numbers, chain)
+    whole = _Scan(disk, files, reading, numbers, Chain(run))
+    whole.read(1)
     if reading.damage is None:
-        reading.damage = _against_snapshots(disk, directory, reading, chain, names)
+        reading.damage = whole.against_snapshots(names)
         reading.torn = reading.torn if reading.damage is None else None  # of a damaged log nothing is only torn
     reading.findings += [finding for finding in refused if finding not in reading.findings]
     return reading
 
 
-def _read(disk: Disk, directory: Path, reading: Reading, numbers: Sequence[int], chain: Chain, first: int = 1) -> None:
-    """Take the lines of every segment from `first` on, compare them with the head, and say what is torn or damaged."""
-    for expected, number in enumerate(numbers[first - 1 :], start=first):
-        if number != expected:
-            reading.damage = _damage(disk, directory, reading, chain, numbers, Segment(expected, why="it is missing"))
+class _Scan:
+    """One reading as it goes on: the files, and the chain that their lines make."""
+
+    def __init__(self, disk: Disk, files: Files, reading: Reading, numbers: Sequence[int], chain: Chain) -> None:
+        self._disk, self._files, self._reading, self._numbers, self._chain = disk, files, reading, numbers, chain
+
+    def read(self, first: int) -> None:
+        """Take the lines of every segment from `first` on, compare them with the head, say what is torn or damaged."""
+        reading = self._reading
+        for expected, number in enumerate(self._numbers[first - 1 :], start=first):
+            if number != expected:
+                segment = Segment(expected, why="it is missing")
+            else:
+                try:
+                    with self._files.opened(segment_name(number)) as fd:
+                        segment = read_segment(self._disk, fd, number, self._chain)
+                except NotAFile:
+                    segment = Segment(number, why="it is not a regular file")
+                else:
+                    reading.segments.append(segment)
+                    reading.lines += segment.lines
+                    segment.why = _not_whole(segment, last=number == self._numbers[-1])
+            if segment.why:
+                reading.damage = self._damage(segment)
+                return
+        if not self._numbers:
+            reading.damage = LogDamaged(reading.run, segment_name(1), 0, 0, 0, "the first segment is missing")
             return
-        try:
-            fd = disk.open(directory / segment_name(number))
-        except NotAFile:
-            bad = Segment(number, why="it is not a regular file")
-            reading.damage = _damage(disk, directory, reading, chain, numbers, bad)
-            return
-        try:
-            segment = read_segment(disk, fd, number, chain)
-        finally:
-            disk.close(fd)
-        reading.segments.append(segment)
-        reading.lines += segment.lines
-        if (why := _not_whole(segment, last=number == numbers[-1])) != "":
-            segment.why = why
-            reading.damage = _damage(disk, directory, reading, chain, numbers, segment)
-            return
-    if not numbers:
-        reading.damage = LogDamaged(reading.run, segment_name(1), 0, 0, 0, "the first segment is missing")
-        return
-    reading.damage = _against_head(disk, directory, reading, chain)
-    last = reading.segments[-1]
-    if reading.damage is None and last.rest > last.end:
-        reading.torn = Torn(last.file, last.end, last.rest - last.end)
+        reading.damage = self._against_head()
+        last = reading.segments[-1]
+        if reading.damage is None and last.rest > last.end:
+            reading.torn = Torn(last.file, last.end, last.rest - last.end)
+
+    def against_snapshots(self, names: Sequence[str]) -> LogDamaged | None:
+        """Compare the log with its snapshots, which are witnesses too: of their line, and of the header after it."""
+        reading, seq = self._reading, self._chain.seq
+        for snapshot in _snapshot.valid(self._files, reading.run, names, reading.findings):
+            at = snapshot.seq
+            if at >= seq:
+                return self._gone(f"a snapshot of line {at} was made when line {at + 1} was durable, and that is gone")
+            if reading.lines[at].sum != snapshot.sum:
+                why = f"it was made of another line {at} than the log holds"
+                return LogDamaged(reading.run, snapshot_name(at), 0, at, seq - at, why)
+            if not _snapshot.is_made_for(snapshot, reading.lines[at + 1]):
+                why = "its state is not the one that the header after its line names"
+                return LogDamaged(reading.run, snapshot_name(at), 0, at, seq - at, why)
+        return None
+
+    def _against_head(self) -> LogDamaged | None:
+        """Compare the log with its witness; an older head is normal, any other difference is damage."""
+        reading, seq = self._reading, self._chain.seq
+        head, last = reading.head, reading.segments[-1]
+        if head is None or head.seq < 0:
+            return None
+        if head.seq > seq:
+            return self._gone(f"the head says that line {head.seq} was acknowledged, and it is gone")
+        if not _confirmed(reading, head):
+            why = f"the head names another line {head.seq} than the log holds"
+            file = segment_name(max(head.segment, 1))
+            return LogDamaged(reading.run, file, head.offset, head.seq, seq - head.seq, why)
+        if head.closed and (head.seq < seq or last.rest > last.end):
+            if _head.read(self._files) != head:
+                reading.head = replace(head, closed=False)
+                return None
+            why = "bytes lie after the end that a closed head names"
+            return LogDamaged(reading.run, last.file, head.offset, head.seq + 1, seq - head.seq, why)
+        return None
+
+    def _gone(self, why: str) -> LogDamaged:
+        last = self._reading.segments[-1]
+        return LogDamaged(self._reading.run, last.file, last.end, self._chain.seq + 1, 0, why)
+
+    def _damage(self, bad: Segment) -> LogDamaged:
+        """Make the finding for a bad place, counting the good lines in later segments too."""
+        good = bad.good_after
+        for number in self._numbers:
+            if number > bad.number:
+                with contextlib.suppress(NotAFile):
+                    good += count_good(self._files.pieces(segment_name(number)))
+        return LogDamaged(self._reading.run, bad.file, bad.end, self._chain.seq + 1, good, bad.why)
 
 
 def _not_whole(segment: Segment, *, last: bool) -> str:
@@ -177,47 +241,6 @@ def _not_whole(segment: Segment, *, last: bool) -> str:
     if last:
         return "" if segment.torn else segment.why
     return segment.why or ("" if segment.size == segment.end else "bytes lie after the end of a sealed segment")
-
-
-def _against_head(disk: Disk, directory: Path, reading: Reading, chain: Chain) -> LogDamaged | None:
-    """Compare the log with its witness; an older head is normal, any other difference is damage."""
-    head, last = reading.head, reading.segments[-1]
-    if head is None or head.seq < 0:
-        return None
-    if head.seq > chain.seq:
-        why = f"the head says that line {head.seq} was acknowledged, and it is gone"
-        return LogDamaged(reading.run, last.file, last.end, chain.seq + 1, 0, why)
-    if not _confirmed(reading, head):
-        why = f"the head names another line {head.seq} than the log holds"
-        after = chain.seq - head.seq
-        return LogDamaged(reading.run, segment_name(max(head.segment, 1)), head.offset, head.seq, after, why)
-    if head.closed and (head.seq < chain.seq or last.rest > last.end):
-        if _head.read(Files(disk, directory)) != head:
-            reading.head = replace(head, closed=False)
-            return None
-        why = "bytes lie after the end that a closed head names"
-        return LogDamaged(reading.run, last.file, head.offset, head.seq + 1, chain.seq - head.seq, why)
-    return None
-
-
-def _against_snapshots(
-    disk: Disk, directory: Path, reading: Reading, chain: Chain, names: Sequence[str]
-) -> LogDamaged | None:
-    """Compare the log with its snapshots, which are witnesses too: of their line, and of the header after it."""
-    run, last = reading.run, reading.segments[-1]
-    for snapshot in _snapshot.valid(Files(disk, directory), run, names, reading.findings):
-        if snapshot.seq >= chain.seq:
-            why = (
-                f"a snapshot of line {snapshot.seq} was made when line {snapshot.seq + 1} was durable, and that is gone"
-            )
-            return LogDamaged(run, last.file, last.end, chain.seq + 1, 0, why)
-        if reading.lines[snapshot.seq].sum != snapshot.sum:
-            why = f"it was made of another line {snapshot.seq} than the log holds"
-            return LogDamaged(run, snapshot_name(snapshot.seq), 0, snapshot.seq, chain.seq - snapshot.seq, why)
-        if not _snapshot.is_made_for(snapshot, reading.lines[snapshot.seq + 1]):
-            why = "its state is not the one that the header after its line names"
-            return LogDamaged(run, snapshot_name(snapshot.seq), 0, snapshot.seq, chain.seq - snapshot.seq, why)
-    return None
 
 
 def _confirmed(reading: Reading, head: Head) -> bool:
@@ -232,25 +255,3 @@ def _confirmed(reading: Reading, head: Head) -> bool:
             index = head.seq - segment.lines[0].seq
             return 0 <= index < len(segment.ends) and segment.ends[index] == head.offset
     return False
-
-
-def _damage(
-    disk: Disk,
-    directory: Path,
-    reading: Reading,
-    chain: Chain,
-    numbers: Sequence[int],
-    bad: Segment,
-) -> LogDamaged:
-    """Make the finding for a bad place, counting the good lines in later segments too."""
-    good = bad.good_after
-    files = Files(disk, directory)
-    for number in numbers:
-        if number > bad.number:
-            with contextlib.suppress(NotAFile):
-                good += count_good(files.pieces(segment_name(number)))
-    return LogDamaged(reading.run, bad.file, bad.end, chain.seq + 1, good, bad.why)
-
-
-def _same(one: LogDamaged, other: LogDamaged) -> bool:
-    return (one.file, one.offset, one.why) == (other.file, other.offset, other.why)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from eventlog._files import CHUNK, chunks
 from eventlog._frame import MAX_LINE, NO_SUM, Bad, Newer, ordinary, parse
 from eventlog._line import Line
 from eventlog._names import segment_name
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from eventlog._disk import Disk
 
-_CHUNK: Final = 1024 * 1024
 _LINE_START: Final = b'{"seq":'
 
 
@@ -120,14 +120,14 @@ def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
     return found
 
 
-def count_good(chunks: Iterable[bytes]) -> int:
+def count_good(content: Iterable[bytes]) -> int:
     """Count the lines of a file that are good by themselves, wherever they stand."""
-    return sum(map(_is_good, _pieces(chunks)))
+    return sum(is_good(piece.data) for piece in _pieces(content))
 
 
-def good_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
+def good_lines(content: Iterable[bytes]) -> Iterator[Line]:
     """Give the lines of a file that are good by themselves, whatever they follow."""
-    for piece in _pieces(chunks):
+    for piece in _pieces(content):
         with contextlib.suppress(Bad, Newer):
             yield parse(piece.data[piece.data.rfind(b"\0") + 1 :])
 
@@ -141,7 +141,7 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
     while True:
         newline = buffer.find(b"\n", position)
         if newline < 0:
-            chunk = disk.pread(fd, _CHUNK, base + len(buffer)) if len(buffer) - position <= MAX_LINE else b""
+            chunk = disk.pread(fd, CHUNK, base + len(buffer)) if len(buffer) - position <= MAX_LINE else b""
             if not chunk:
                 found.why = "a line has no newline"
                 break
@@ -166,7 +166,7 @@ def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
 def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:
     """Find where the bytes end once trailing NULs are dropped; `start` when nothing else is there."""
     while end > start:
-        begin = max(start, end - _CHUNK)
+        begin = max(start, end - CHUNK)
         kept = disk.pread(fd, end - begin, begin).rstrip(b"\0")
         if kept:
             return begin + len(kept)
@@ -175,13 +175,13 @@ def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:
 
 
 def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
-    pieces = _pieces(_chunks(disk, fd, found.end, found.rest))
+    pieces = _pieces(chunks(disk, fd, found.end, found.rest))
     first = next(pieces, _Piece(b"", has_nul=True, is_whole=False))
     unfinished = first.has_nul or not first.is_whole
     whole_but_wrong = False
-    found.good_after = int(first.has_nul and _is_good(first))
+    found.good_after = int(first.has_nul and is_good(first.data))
     for piece in pieces:
-        if _is_good(piece):
+        if is_good(piece.data):
             found.good_after += 1
         elif piece.is_whole and not piece.has_nul and piece.data.startswith(_LINE_START):
             whole_but_wrong = True
@@ -194,10 +194,10 @@ def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
         found.why += ", with a whole line after it whose sum is wrong"
 
 
-def _pieces(chunks: Iterable[bytes]) -> Iterator[_Piece]:
+def _pieces(content: Iterable[bytes]) -> Iterator[_Piece]:
     parts: list[bytes] = []
     size, has_nul = 0, False
-    for chunk in chunks:
+    for chunk in content:
         position = 0
         while position < len(chunk):
             stop = chunk.find(b"\n", position) + 1 or len(chunk)
@@ -212,16 +212,10 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[_Piece]:
         yield _Piece(b"".join(parts), has_nul, is_whole=False)
 
 
-def _chunks(disk: Disk, fd: int, start: int, end: int) -> Iterator[bytes]:
-    while start < end and (chunk := disk.pread(fd, min(_CHUNK, end - start), start)):
-        start += len(chunk)
-        yield chunk
-
-
-def _is_good(piece: _Piece) -> bool:
-    """Whether a line is good by itself, be it after a hole: no line of ours holds a NUL."""
+def is_good(data: bytes) -> bool:
+    """Tell whether a line is good by itself, be it after a hole: no line of ours holds a NUL."""
     try:
-        parse(piece.data[piece.data.rfind(b"\0") + 1 :])
+        parse(data[data.rfind(b"\0") + 1 :])
     except Bad:
         return False
     except Newer:

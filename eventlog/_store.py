@@ -21,7 +21,6 @@ from eventlog._line import Header, Line, Parent
 from eventlog._listing import TornCopy
 from eventlog._log import Log
 from eventlog._new_run import Beginning
-from eventlog._retention import Retention
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._tail import Tail
@@ -31,7 +30,7 @@ from eventlog.errors import DiskFailed, NoSuchRun, NotARunsDirectory
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class Store(Dispatch, Retention):
+class Store(Dispatch):
     """A place where runs live.
 
     `disk` is the file system of this machine, on which the workspaces of its runs are, and `shared_workspace` tells
@@ -40,6 +39,9 @@ class Store(Dispatch, Retention):
 
     disk: Disk = DISK
     shared_workspace: bool = True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     @abc.abstractmethod
     def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Log:
@@ -112,9 +114,9 @@ class Store(Dispatch, Retention):
         """Give the time of day (UTC) by the clock that all holders share: this machine's, or a server's."""
         return datetime.now(UTC)
 
-    @abc.abstractmethod
     def host(self) -> tuple[str, int]:
         """Give the name of this machine and the id of this process, as a holder is named."""
+        return self.disk.host(), self.disk.pid()
 
     def create(self, run: str, *, at: datetime, events: Sequence[bytes], parent: Parent | None = None) -> Log:
         """Make a run that begins with a header (line 0) and, if there are `events`, an opening line; open it.
@@ -241,13 +243,9 @@ class Store(Dispatch, Retention):
         return line.header if line is not None else None
 
     def parents(self) -> dict[str, str]:
-        """Give the run that each fork here comes from. Raises `NotARunsDirectory`."""
-        found = {}
-        for run in self.names():
-            header = self.header(run)
-            if header is not None and header.parent is not None and header.salvaged is None:
-                found[run] = header.parent.run
-        return found
+        """Give every fork, pruned ones too, with the run it was forked from. Raises `NotARunsDirectory`."""
+        headers = ((run, self.header(run)) for run in self.names())
+        return {run: parent for run, header in headers if header is not None and (parent := header.forked_from)}
 
     def torn(self, run: str) -> list[TornCopy]:
         """Give the copies of unfinished saves that openers cut off. Raises what `files` raises, `DiskFailed`."""

@@ -8,7 +8,7 @@ later `sum` outside: that is what `expect` is for, and why the verdict ends with
 """
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -16,10 +16,9 @@ from eventlog import _verify_scan
 from eventlog._files import Files
 from eventlog._line import Salvaged, Storage, Torn
 from eventlog._os_errors import reading
+from eventlog._scan import steady
 from eventlog._verify_scan import Evidence
 from eventlog.errors import OtherFormat
-
-_READINGS: Final = 20
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -88,15 +87,7 @@ class Verdict(msgspec.Struct, frozen=True):
 def verify(files: Files, run: str, expect: str | None) -> Verdict:
     """Verify a run, live or not. `expect` is a `sum` kept elsewhere, of any line of the run."""
     with reading(run):
-        evidence = _verify_scan.gathered(files, run)
-        for _ in range(_READINGS):  # on a live run damage counts only when it is seen twice
-            before, found = evidence.damage, evidence.damage
-            if before is None:
-                break
-            evidence = _verify_scan.gathered(files, run)
-            found = evidence.damage
-            if found is not None and (found.file, found.offset, found.why) == (before.file, before.offset, before.why):
-                break
+        evidence = steady(lambda: _verify_scan.gathered(files, run))
     if evidence.newer is not None:
         raise OtherFormat(run, evidence.newer)
     return _verdict(evidence, expect)

@@ -35,7 +35,7 @@ def prune(connections: Connections, ended: Mapping[str, dict[str, str]]) -> Iter
     values = {"runs": list(sums), "sums": list(sums.values()), "datas": datas}
     gone = {row[0] for row in connections.rows(_PRUNE, values)}
     for run in ended:
-        problem = None if run in gone else missing(connections, str(connections.place), run)
+        problem = None if run in gone else missing(connections, run)
         if run not in sums or problem is None:
             yield run, problem
         else:  # a connection that broke may have hidden that it was done
@@ -48,7 +48,8 @@ def forget(connections: Connections, before: datetime, *, dry: bool) -> list[str
     return [row[0] for row in connections.rows(query, (before,))]
 
 
-def missing(connections: Connections, place: str, run: str) -> NoSuchRun:
+def missing(connections: Connections, run: str) -> NoSuchRun:
     """Give the error for a run that is not there: it was pruned, or never was."""
+    place = str(connections.place)
     found = connections.rows("select data from refold.pruned where run = %s", (run,))
     return _tombstone.pruned(run, place, _tombstone.decode(run, found[0][0])) if found else NoSuchRun(run, place)

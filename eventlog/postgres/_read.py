@@ -5,7 +5,7 @@ acknowledged line, as the head is in a directory. Snapshots are no files here: o
 there is none. One counts when it is whole and the line that it names has its sum.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -14,8 +14,8 @@ from eventlog._files import CHUNK, Files
 from eventlog._frame import Bad, Newer, parse
 from eventlog._head import Head
 from eventlog._names import HEAD, segment_name
-from eventlog._scan import Reading
-from eventlog._segment import Chain, Segment
+from eventlog._scan import Accept, Reading
+from eventlog._segment import Chain, Segment, is_good
 from eventlog._snapshot import Snapshot
 from eventlog.errors import LogDamaged, OtherFormat
 from eventlog.postgres import _prune
@@ -45,9 +45,7 @@ class End(NamedTuple):
         return Head(self.seq, self.sum, 1, self.bytes, closed=self.free)
 
 
-def load(
-    connection: Connection, run: str, end: End, accept: Callable[[Snapshot], bool] | None = None
-) -> tuple[Reading, int]:
+def load(connection: Connection, run: str, end: End, accept: Accept | None = None) -> tuple[Reading, int]:
     """Read a run up to its end, after the newest snapshot that is accepted; the second is the bytes read."""
     reading = Reading(run, head=end.head())
     if accept is not None:
@@ -69,14 +67,14 @@ def _take(reading: Reading, chain: Chain, rows: Iterable[bytes]) -> None:
     for data in rows:
         if segment.why:
             segment.size += len(data)
-            segment.good_after += _is_good(data)
+            segment.good_after += is_good(data)
             continue
         try:
             line = chain.read(data, 1, first=chain.seq < 0)
         except Newer as error:
             raise OtherFormat(reading.run, error.format) from error
         except Bad as bad:
-            segment.why, segment.size, segment.good_after = str(bad), segment.size + len(data), int(_is_good(data))
+            segment.why, segment.size, segment.good_after = str(bad), segment.size + len(data), int(is_good(data))
             continue
         segment.lines.append(line)
         segment.size = segment.end = segment.end + len(data)
@@ -100,24 +98,12 @@ def _damage(reading: Reading, chain: Chain, why: str) -> LogDamaged:
     return LogDamaged(reading.run, segment.file, segment.end, chain.seq + 1, segment.good_after, why)
 
 
-def _is_good(data: bytes) -> bool:
-    try:
-        parse(data)
-    except Bad:
-        return False
-    except Newer:
-        pass
-    return True
-
-
-def _accepted(
-    connection: Connection, run: str, accept: Callable[[Snapshot], bool], findings: list[str]
-) -> Snapshot | None:
+def _accepted(connection: Connection, run: str, accept: Accept, findings: list[str]) -> Snapshot | None:
     for seq, data, line in _binary(connection, _SNAPSHOTS, run):
         snapshot = _snapshot.decode(data)
         if snapshot is None or (snapshot.run, snapshot.seq) != (run, seq):
             findings.append(f"the snapshot of line {seq} is unreadable, and was passed over")
-        elif line is None or not _is_good(line) or parse(line).sum != snapshot.sum:
+        elif line is None or not is_good(line) or parse(line).sum != snapshot.sum:
             findings.append(f"the snapshot of line {seq} was made of another line, and was passed over")
         elif accept(snapshot):
             return snapshot
@@ -130,36 +116,27 @@ def _binary(connection: Connection, query: str, *values: object) -> list[tuple[A
     return connection.execute(query, values, binary=True).fetchall()
 
 
-class Moment:
-    """One moment of a run, for reading: everything in it is of one transaction."""
+def scan(connections: Connections, run: str, accept: Accept | None) -> Reading:
+    """Read the row, the snapshot and the lines of a run, all in one transaction. Raises `NoSuchRun`."""
 
-    def __init__(self, connections: Connections, place: str) -> None:
-        self._connections, self._place = connections, place
+    def act(connection: Connection) -> Reading | None:
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read read only")
+            row = connection.execute(_END, (run,)).fetchone()
+            return load(connection, run, End(*row), accept)[0] if row is not None else None
 
-    def scan(self, run: str, accept: Callable[[Snapshot], bool] | None) -> Reading:
-        """Read the row, the snapshot and the lines of a run."""
-
-        def act(connection: Connection) -> Reading:
-            with connection.transaction():
-                connection.execute("set transaction isolation level repeatable read read only")
-                return load(connection, run, self.end(connection, run), accept)[0]
-
-        return self._connections.run(act)
-
-    def end(self, connection: Connection, run: str) -> End:
-        """Read what the run's row says. Raises `NoSuchRun`."""
-        row = connection.execute(_END, (run,)).fetchone()
-        if row is None:
-            raise _prune.missing(self._connections, self._place, run)
-        return End(*row)
+    reading = connections.run(act)
+    if reading is None:
+        raise _prune.missing(connections, run)
+    return reading
 
 
 class Rows(Files):
     """The rows of a run as files: one segment, and a head that says what its row says."""
 
-    def __init__(self, connections: Connections, moment: Moment, run: str) -> None:
+    def __init__(self, connections: Connections, run: str) -> None:
         """Look at a run; raises `NoSuchRun`."""
-        self._connections, self._moment, self._run = connections, moment, run
+        self._connections, self._run = connections, run
         self._end()
 
     def names(self) -> list[str]:
@@ -194,4 +171,7 @@ class Rows(Files):
                 return
 
     def _end(self) -> End:
-        return self._connections.run(lambda connection: self._moment.end(connection, self._run))
+        found = self._connections.rows(_END, (self._run,))
+        if not found:
+            raise _prune.missing(self._connections, self._run)
+        return End(*found[0])

@@ -22,13 +22,13 @@ from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._store import Store
 from eventlog.errors import LogError, RunExists, RunLocked, RunPruned
-from eventlog.postgres import _due, _place, _prune
-from eventlog.postgres._bell import Carriers, Rings
+from eventlog.postgres import _place, _prune, _read
 from eventlog.postgres._connections import Connections
+from eventlog.postgres._dispatch import Carriers, Rings, due
 from eventlog.postgres._leases import Lease, Leases, boot
 from eventlog.postgres._log import Row
 from eventlog.postgres._place import Connection
-from eventlog.postgres._read import End, Moment, Rows, load
+from eventlog.postgres._read import End, Rows, load
 
 _CREATE: Final = """
 with made as (
@@ -75,15 +75,10 @@ class Postgres(Store):
         self._place = _place.read(url)
         self.connections = Connections(self._place, lease)
         self._leases = Leases(self.connections, lease, margin)
-        self._moment = Moment(self.connections, str(self))
 
     def __str__(self) -> str:
         """Give the URL without a password."""
         return str(self._place)
-
-    def __repr__(self) -> str:
-        """Give the URL without a password, as a constructor."""
-        return f"Postgres({str(self)!r})"
 
     def within(self, connection: Connection) -> contextlib.AbstractContextManager[None]:
         """Do what this thread does here meanwhile in the caller's own transaction, on the caller's connection.
@@ -128,7 +123,7 @@ class Postgres(Store):
             return made
 
         if not self.connections.run(make if ready is None else both):
-            gone = _prune.missing(self.connections, str(self), run)
+            gone = _prune.missing(self.connections, run)
             raise gone if isinstance(gone, RunPruned) else RunExists(run, str(self))
         log = self._log(run, begin.life, Lease(run, 1, self._leases.end(sent)))
         log.stands(last.seq, last.sum, last.at)
@@ -142,7 +137,7 @@ class Postgres(Store):
         values = {"run": run, "owner": self._owner(), "length": self._leases.length}
         found = self.connections.rows(_TAKE, values)
         if not found:
-            raise _prune.missing(self.connections, str(self), run)
+            raise _prune.missing(self.connections, run)
         owner, since, until, wake, _, token, mail, lost, *rest = found[0]
         if token is None:
             holder = _named(owner, since)
@@ -164,7 +159,7 @@ class Postgres(Store):
 
     def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
         """Read the rows of a run."""
-        return self._moment.scan(check_id(run), accept)
+        return _read.scan(self.connections, check_id(run), accept)
 
     def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:  # noqa: ARG002 (a number is enough)
         """Read the rows after a line that is there."""
@@ -174,11 +169,11 @@ class Postgres(Store):
 
     def files(self, run: str) -> Rows:
         """Give the rows of a run as files."""
-        return Rows(self.connections, self._moment, check_id(run))
+        return Rows(self.connections, check_id(run))
 
     def due(self, agents: Collection[str], limit: int) -> list[str]:
         """Give runs whose time has come, or whose lease ran out, and put them off for everybody else."""
-        return _due.due(self.connections, agents, limit)
+        return due(self.connections, agents, limit)
 
     def names(self) -> list[str]:
         """List the ids of all runs."""
@@ -241,7 +236,7 @@ class Postgres(Store):
         values = {"run": run, "name": name, "data": request}
         won, exists, same = self.connections.rows(_POST, values)[0]
         if not exists:
-            raise _prune.missing(self.connections, str(self), run)
+            raise _prune.missing(self.connections, run)
         return bool(won or same)  # the same bytes: posted before, and the connection was lost
 
     def inbox(self, run: str) -> Unread:
@@ -260,10 +255,6 @@ class Postgres(Store):
         """Give this machine's time, corrected by how far the server's clock is ahead."""
         self.connections.meet()
         return super().now() + self.connections.ahead
-
-    def host(self) -> tuple[str, int]:
-        """Give the name of this machine and the id of this process."""
-        return self.disk.host(), self.disk.pid()
 
     def _log(self, run: str, life: int, lease: Lease) -> Row:
         log = Row(run, life, lease, connections=self.connections, leases=self._leases, disk=self.disk)

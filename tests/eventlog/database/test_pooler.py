@@ -11,7 +11,7 @@ import pytest
 
 import eventlog
 from eventlog.postgres import Postgres
-from eventlog.postgres._bell import Rings
+from eventlog.postgres._dispatch import Rings
 from tests.eventlog.making import AT, OPENING, event
 from tests.postgres.pooler import pooler
 from tests.support.postgres import Cluster

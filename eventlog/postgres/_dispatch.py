@@ -1,24 +1,50 @@
-"""The doorbell and the presence of a database: hints, so that a worker need not ask for what is due all the time.
+"""What a database tells workers: which runs somebody must carry on, and the hints that save them asking all the time.
 
-A ring is a notification of the server's. Where a pooler stands between, nobody can listen. Nobody is seen alive or dead
-in a database; leases run out instead.
+A run is due when its time has come, or its lease ran out. Whoever asks is given runs that nobody else is given for a
+while, because the time in their rows is put off: so workers that ask at the same moment do not meet at each run, and a
+run whose asker dies is given again. A run that is opened has no such time. `now()` is the time of the statement; a
+clock that may move within it would have all waiting rows read.
+
+A ring of the doorbell is a notification of the server's. Where a pooler stands between, nobody can listen. Nobody is
+seen alive or dead in a database; leases run out instead.
 """
 
 import contextlib
 import time
+from collections.abc import Collection
+from datetime import timedelta
 from typing import Final
 
 import psycopg
 
-from eventlog._bell import Bell
+from eventlog._bell import Bell, Presence
 from eventlog._names import is_id
-from eventlog._presence import Presence
 from eventlog.errors import LogError
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._place import Connection
 
 _AGAIN: Final = 1.0
 """Seconds between two tries to listen."""
+PUT_OFF: Final = timedelta(seconds=30)
+"""How long a run is given to nobody else."""
+_DUE: Final = """
+with due as (
+  select found.run from unnest(%(agents)s::text[]) as a (name) cross join lateral (
+    select run from refold.run where agent = a.name and wake <= now() and expires < now()
+    order by wake limit %(limit)s for update skip locked) as found),
+lost as (
+  select run from refold.run where owner is not null and expires < now() and not closed
+    and (wake is null or wake <= now()) and (agent is null or agent = any(%(agents)s))
+  limit %(limit)s for update skip locked)
+update refold.run r set wake = now() + %(put_off)s
+from (select run from lost union select run from due limit %(limit)s) as found where r.run = found.run
+returning r.run"""
+
+
+def due(connections: Connections, agents: Collection[str], limit: int) -> list[str]:
+    """Give up to `limit` runs of these agents, and of those that died before they named one."""
+    values = {"agents": list(agents), "limit": limit, "put_off": PUT_OFF}
+    return [row[0] for row in connections.rows(_DUE, values)] if limit > 0 else []
 
 
 class Rings(Bell):
@@ -76,16 +102,4 @@ class Carriers(Presence):
     """Who carries runs of a database: nobody knows, but `due` gives the runs whose lease ran out."""
 
     def __init__(self) -> None:
-        """Be seen by nobody."""
-
-    def departed(self) -> bool:
-        """Say no."""
-        return False
-
-    def leave(self, *_: object) -> None:
-        """Do nothing: nobody was seen."""
-
-    __exit__ = leave
-
-    def close_copies(self) -> None:
-        """Do nothing: there is no file."""
+        """Be seen by nobody, and see nobody leave."""
