@@ -135,6 +135,7 @@ class Flight:
         What has ended waits a moment for the others: what is ready together shares a line.
         """
         together: asyncio.TimerHandle | None = None
+        is_first = True
         while self._ended < len(self._tasks) and not (self._bell.rung or self._given_up):
             loop = asyncio.get_running_loop()
             if self._ended and together is None:
@@ -142,13 +143,15 @@ class Flight:
             if self._drain.asked and self._timer is None:
                 self._timer = loop.call_later(self._drain.grace, self._cut_off)
             try:
-                await self._bell.heard()
+                # What needs no time is done after one turn of the loop, where a bell would take two.
+                await (asyncio.sleep(0) if is_first else self._bell.heard())
             except asyncio.CancelledError:
                 if self._cancelled:
                     self._given_up = True
                 else:
                     self._cancelled = True
                     self._cut_off()
+            is_first = False
         if together is not None:
             together.cancel()
         self._bell.rung = False

@@ -132,7 +132,7 @@ class Life:
                 mail = self.mailbox.take(state, now)
                 if mail:
                     came, state = [*came, *mail], replay.fold(state, now, mail)
-                if self.mailbox.held:
+                if self.mailbox.held or self.drain.signalled:
                     self.drain.ask()  # what is in flight may end; nothing else begins
                 if self.log.bytes_since_snapshot >= self._due_at and came and not (error or self._flight or state.busy):
                     # A line of their own: a snapshot is of a line, and it should hold nothing that is about to happen.
