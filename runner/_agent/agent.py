@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, Unpack, overload
+
+import msgspec
 
 import replay
 from replay.values import Definitions, Limits
@@ -16,16 +16,13 @@ from runner._agent import output as _output
 from runner._agent.adapters import Unsupported
 from runner._agent.context import Policy
 from runner._agent.declaration import AGENT
-from runner._agent.generics import Defaults, TypeVar
-from runner._agent.loop import Loop
+from runner._agent.generics import Defaults, TypeForm, TypeVar
 from runner._agent.model import Model, ToolSpec
 from runner._agent.tools import Tool
 from runner._agent.typed import DoesNotFit, Typed
 from runner.errors import BadAgent
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
     from runner._agent.declaration import AgentOptions, PlainOptions
 
 InputsT = TypeVar("InputsT", default=None)
@@ -36,8 +33,7 @@ Resources = TypeVar("Resources", default=None)
 Output = TypeVar("Output", default=str)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
+class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], frozen=True, kw_only=True, dict=True):
     """What runs: a plain value, an `Agent[Inputs, Resources, Output]`.
 
     Attributes:
@@ -70,12 +66,12 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
     output: TypeForm[Output_co] | None = None
     output_retries: int = 2
     validate: Callable[[Any], str | None] | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
     context: Policy | None = None
     approve: Literal["ask", "off"] = "ask"
     answer_within: timedelta | None = None
     parallel: int = 8
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = {}
     resources: Callable[[], AbstractAsyncContextManager[ResourcesT]] | None = None
 
     if TYPE_CHECKING:
@@ -161,10 +157,10 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
             if not fits(value):
                 raise BadAgent(f"{field_name} is {value!r}, not {words}")
         names = {_output.FINAL} if self.answers is not None else set[str]()
-        for tool in self.tools:
-            given: object = tool
-            if not isinstance(given, Tool):
-                raise BadAgent(f"{given!r} is not a tool: put @runner.tool on its function")
+        tools: Sequence[object] = self.tools
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise BadAgent(f"{tool!r} is not a tool: put @runner.tool on its function")
             if tool.unbound:
                 raise BadAgent(f"tool {tool.name} is a method without its object: take it from an instance")
             if tool.name in names:
@@ -245,9 +241,22 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
             raise BadAgent(f"the instructions of agent {self.name} made {type(text).__name__}, not text")
         return text
 
-    def replace(self, **changes: Any) -> Agent[InputsT, ResourcesT, Output_co]:
+    @property
+    def framework(self) -> str:
+        """Whose loop carries its runs on; empty for the runner's own."""
+        return ""
+
+    def carried(self, opened: Any, on_question: Any) -> Awaitable[Any] | None:  # noqa: ARG002 (a program's face)
+        """Carry an open run on, if that is not the runner's loop."""
+        return None
+
+    def rehearsed(self, lines: Sequence[Any]) -> tuple[Self, replay.Divergence | None]:  # noqa: ARG002 (as above)
+        """The agent as a history knew it, and where its program goes another way, if it has one."""
+        return self, None
+
+    def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
+        return msgspec.structs.replace(self, **changes)
 
     def tool(self, name: str) -> Tool[Any, Any] | None:
         """The tool of this name, or None."""
@@ -267,8 +276,10 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
     @functools.cached_property
     def definitions(self) -> Definitions:
         """All that a resume may find changed: drift."""
+        made = f"function {getattr(self.instructions, '__qualname__', '')}"
+        said = self.instructions if isinstance(self.instructions, str) else made
         return Definitions(
-            instructions=replay.digest(self._said.encode("utf-8", "replace")),
+            instructions=replay.digest(said.encode("utf-8", "replace")),
             inputs="" if self._inputs is None else replay.digest_value(self._inputs.schema),
             output="" if self.answers is None else replay.digest_value(self.answers.schema),
             tools={t.name: t.definition for t in self.tools},
@@ -276,12 +287,6 @@ class Agent(Loop, Defaults, Generic[InputsT, ResourcesT, Output_co]):
             parallel=self.parallel,
             context="" if self.context is None else getattr(self.context, "__qualname__", repr(self.context)),
         )
-
-    @property
-    def _said(self) -> str:
-        """The instructions, or the name of the function that makes them."""
-        said = self.instructions
-        return said if isinstance(said, str) else f"function {getattr(said, '__qualname__', '')}"
 
     @functools.cached_property
     def tools_digest(self) -> str:

@@ -6,7 +6,6 @@ The key is no part of the arguments, which the model writes: a tool takes a para
 
 import contextvars
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Generic, cast
 
 import msgspec
@@ -20,8 +19,7 @@ Inputs_co = TypeVar("Inputs_co", covariant=True, default=object)
 Resources_co = TypeVar("Resources_co", covariant=True, default=object)
 
 
-@dataclass(frozen=True)
-class Call(Defaults, Generic[Inputs_co, Resources_co]):
+class Call(Defaults, msgspec.Struct, Generic[Inputs_co, Resources_co], frozen=True):
     """One attempt of one call: `Call[Inputs, Resources]`; `Call` alone fits every agent.
 
     `n` counts attempts from 1; `arguments` are JSON values, defaults included; `inputs` are those of the run. `acts` is
@@ -38,16 +36,17 @@ class Call(Defaults, Generic[Inputs_co, Resources_co]):
     key: str
     arguments: dict[str, Any]
     uid: str = ""
-    inputs: Inputs_co = field(default=cast("Any", None), repr=False)
-    files: Workspace | None = field(default=None, repr=False)
+    inputs: Inputs_co = cast("Any", None)
+    files: Workspace | None = None
     acts: bool = True
     operator_notes: tuple[tuple[str, str], ...] = ()
-    sent: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    resources: Resources_co = field(default=cast("Any", None), repr=False, compare=False)
-    report: Callable[[float | None, str], None] = field(
-        default=lambda _fraction, _text: None, repr=False, compare=False
-    )
-    hold: Callable[[float], None] = field(default=lambda _: None, repr=False, compare=False)
+    sent: dict[str, object] = {}
+    resources: Resources_co = cast("Any", None)
+    report: Callable[[float | None, str], None] = lambda _fraction, _text: None
+    hold: Callable[[float], None] = lambda _: None
+
+    def __repr__(self) -> str:
+        return f"<call {self.id} of {self.tool} in {self.run}, attempt {self.n}>"
 
     @property
     def operator_note(self) -> str:

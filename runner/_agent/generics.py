@@ -11,10 +11,11 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar
+    from typing_extensions import TypeForm, TypeVar
 elif sys.version_info >= (3, 13):
-    TypeVar = typing.TypeVar
+    TypeForm, TypeVar = type, typing.TypeVar
 else:
+    TypeForm = type  # so that whoever asks for a signature finds one
 
     def TypeVar(name: str, *, default: Any, **options: Any) -> Any:  # noqa: N802 (the name of what it stands for)
         """A type variable that knows its default."""
@@ -23,11 +24,13 @@ else:
         return made
 
 
-__all__ = ["Defaults", "TypeVar"]
+__all__ = ["Defaults", "TypeForm", "TypeVar"]
 
 
 class Defaults:
     """For generic classes: `Call[Tenant]` is `Call[Tenant, object]` on every interpreter."""
+
+    __slots__ = ()
 
     if not TYPE_CHECKING and sys.version_info < (3, 13):
 

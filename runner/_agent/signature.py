@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -39,20 +38,19 @@ class Parameter(msgspec.Struct, frozen=True):
     plain: type | None
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True, dict=True):
     """What a function takes: its parameters, their JSON schema, and the name of its `Call` parameter.
 
     `given`: the schema came from a service, and the function reads its arguments from its `Call`. `inputs` is the type
     of a run's inputs that its `Call` names. `known` are arguments that were read already, by their text.
     """
 
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    schema: dict[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = {}
+    schema: dict[str, Any] = {}
     call: str | None = None
     given: bool = False
     inputs: Any = object
-    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    known: dict[str, Any] = {}
 
     @functools.cached_property
     def is_plain(self) -> bool:

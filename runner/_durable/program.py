@@ -9,9 +9,10 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, cast
+
+import msgspec
 
 import replay
 from replay import Diverged, Divergence, State
@@ -47,15 +48,14 @@ class ProgramModel:
         return cast("Reply", await here.pump.ask_now())  # whatever it is, the engine says what is wrong with it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program(Agent[Any, Any, str]):
+class Program(Agent[Any, Any, str], frozen=True, kw_only=True, dict=True):
     """A program whose loop is its own. `main` runs it from the top; without one only its own process carries it on.
 
     `framework` is whose loop it is. `learned` are tools that it named later. `instrument` is for tests: it wraps every
     tool that is learned.
     """
 
-    model: Model = field(default_factory=ProgramModel)
+    model: Model = msgspec.field(default_factory=ProgramModel)
     main: Main | None = None
     framework: str = "python"
     learned: tuple[Tool, ...] = ()

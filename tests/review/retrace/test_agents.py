@@ -1,6 +1,5 @@
 """The current agent against a history: another decision is named at its first place, other words are drift."""
 
-import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -176,7 +175,7 @@ WORDS: list[tuple[str, Change, set[str]]] = [
     ("a tool's description", lambda a: _with(a, "code_read", description="Read."), {"tools", "tool code_read"}),
     (
         "a tool's schema",
-        lambda a: _with(a, "code_read", signature=dataclasses.replace(_read(a).signature, schema=_schema(a))),
+        lambda a: _with(a, "code_read", signature=replace(_read(a).signature, schema=_schema(a))),
         {"tools", "tool code_read"},
     ),
     ("parameters", lambda a: a.replace(parameters={"temperature": 0.2}), {"parameters"}),
