@@ -14,7 +14,7 @@ import runner
 from replay import Question, State
 from replay.stories import CallStory
 from runner._cli import options
-from runner._cli._render import audit_text
+from runner._cli._render import audit_text, question_text
 
 PAGE = 50
 """Runs on a page."""
@@ -62,20 +62,16 @@ class Listing:
         return await asyncio.to_thread(self._questions, await self.all())
 
     def _questions(self, found: Sequence[runner.RunInfo]) -> list[tuple[State, Question]]:
-        kept, asked = self._asked, list[tuple[State, Question]]()
-        self._asked = {}
-        for info in found:
-            if info.status is None or not info.status.open_questions or info.status.closed:
-                continue
-            before, state = kept.get(info.run, (None, replay.NEW))
-            if before is not info:  # it moved since
-                try:
-                    state = runner.read_state(info.run, self._store)
-                except (eventlog.LogError, replay.ReplayError):
-                    continue  # the list says why it can't be read
+        before, self._asked = self._asked, {}
+
+        def read(info: runner.RunInfo) -> State:
+            seen, state = before.get(info.run, (None, replay.NEW))
+            if seen is not info:  # it moved since
+                state = runner.read_state(info.run, self._store)
             self._asked[info.run] = info, state
-            asked += [(state, question) for question in state.waiting if not state.over]
-        return sorted(asked, key=lambda one: (one[1].at, one[0].run))
+            return state
+
+        return question_text.of_all(found, read)
 
     def forks(self, run: str) -> list[str]:
         """The forks of a run. Who comes from whom is read from all runs, so seldom."""

@@ -10,6 +10,7 @@ import click.testing
 import eventlog
 from runner._cli import main
 from tests.children.scenes import children, lead, start
+from tests.ui.scenes import Person
 
 
 def said(*words: str) -> str:
@@ -38,3 +39,14 @@ def test_the_commands_link_a_parent_and_its_child_and_answer_by_the_path(tmp_pat
     page = tmp_path / "page.html"
     said("report", "p", "--runs", runs, "--output", str(page))
     assert child in page.read_text(encoding="utf-8")
+
+
+def test_the_console_asks_a_childs_question_once(tmp_path: Path) -> None:
+    """By its parent, as `refold inbox` does: an answer to the child alone would leave the other form standing."""
+    store = eventlog.Directory(tmp_path / "runs")
+    start(lead("ask a"), store)
+    (child,) = children(store)
+    page = Person(store).see("/inbox")
+    assert page.count('value="approve"') == 1
+    assert 'action="/runs/p/answer"' in page
+    assert f"/runs/{child}/answer" not in page

@@ -3,13 +3,11 @@
 A damaged run is listed among the others with its problem. A question comes with the commands that answer it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import click
 
-import eventlog
-import replay
 import runner
 from replay import Question, State
 from runner._cli import options
@@ -57,28 +55,28 @@ def ls(
     A run that can't be read is listed among the others, with its problem, unless a filter asks for what it can't tell.
     """
     now = datetime.now(UTC)
-    filters: list[Callable[[runner.RunStatus], bool]] = []
-    if phase:
-        filters.append(lambda status: status.phase in phase)
-    if task is not None:
-        filters.append(lambda status: task in status.task)
-    if stopped is not None:
-        filters.append(lambda status: status.stopped is not None and stopped in (ANY, status.stopped))
-    if labels:
-        filters.append(lambda status: labels.items() <= status.labels.items())
-    if older_than is not None:
-        filters.append(lambda status: now - (status.at or now) > older_than)
-    if newer_than is not None:
-        filters.append(lambda status: now - (status.at or now) <= newer_than)
+    is_filtered = bool(phase or labels) or any(one is not None for one in (task, stopped, older_than, newer_than))
+
+    def wanted(status: runner.RunStatus) -> bool:
+        age = now - (status.at or now)
+        return (
+            (not phase or status.phase in phase)
+            and (task is None or task in status.task)
+            and (stopped is None or (status.stopped is not None and stopped in (ANY, status.stopped)))
+            and labels.items() <= status.labels.items()
+            and (older_than is None or age > older_than)
+            and (newer_than is None or age <= newer_than)
+        )
+
     found = runner.list_runs(runs)
-    if filters:
-        found = [one for one in found if one.status is not None and all(wanted(one.status) for wanted in filters)]
+    if is_filtered:
+        found = [one for one in found if one.status is not None and wanted(one.status)]
     if as_json:
         out.as_json([_facts(one) for one in found])
     elif found:
         out.table(("RUN", "PHASE", "TURNS", "SPENT", "SAVED", "TASK"), [_cells(one, now) for one in found])
     else:
-        out.err("No such runs." if filters else f"No runs in {options.shown(runs)}.")
+        out.err("No such runs." if is_filtered else f"No runs in {options.shown(runs)}.")
 
 
 def _facts(info: runner.RunInfo) -> dict[str, object]:
@@ -132,7 +130,14 @@ def inbox(runs: str, *, as_json: bool) -> None:
 
     With the exact arguments, and the commands that answer. Runs that are over ask nothing.
     """
-    found = sorted(_open(runs), key=lambda one: (one[1].at, one[0].run))
+
+    def read(info: runner.RunInfo) -> State:
+        return runner.read_state(info.run, runs)
+
+    def unreadable(run: str, error: Exception) -> None:
+        out.err(f"{run} can't be read: {error}")
+
+    found = question_text.of_all(runner.list_unfinished(runs), read, unreadable)
     if as_json:
         out.as_json([_question_facts(state, question, runs) for state, question in found])
         return
@@ -142,19 +147,6 @@ def inbox(runs: str, *, as_json: bool) -> None:
             out.out(f"    {line}")
     if not found:
         out.err("No run asks anything.")
-
-
-def _open(runs: str) -> Iterator[tuple[State, Question]]:
-    """The open questions, of the runs whose statuses say that they have some."""
-    for info in runner.list_unfinished(runs):
-        if info.status is None or not info.status.open_questions:
-            continue
-        try:
-            state = runner.read_state(info.run, runs)
-        except (eventlog.LogError, replay.ReplayError) as error:
-            out.err(f"{info.run} can't be read: {error}")
-            continue
-        yield from ((state, question) for question in state.waiting if not state.over)
 
 
 def _question_facts(state: State, question: Question, runs: str) -> dict[str, object]:

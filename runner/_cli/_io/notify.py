@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import time
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -32,7 +32,7 @@ import runner
 from replay import Question, State
 from replay.events import QuestionAsked
 from runner._cli._io.errors import Refused, Status
-from runner._cli._render import as_json
+from runner._cli._render import as_json, question_text
 
 AGAIN = 30.0
 """Seconds between two looks at what nobody was told of yet."""
@@ -78,7 +78,8 @@ class Notifier:
     def round(self) -> None:
         """Tell every target of every open question that it was not told of."""
         noted = self._store.notes()
-        for state, question in self._open():
+        found = runner.list_unfinished(self._store)
+        for state, question in question_text.of_all(found, lambda info: runner.read_state(info.run, self._store)):
             key = hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest()
             for target, tell in self._tell.items():
                 note = hashlib.sha256(f"{key} {target}".encode()).hexdigest()
@@ -88,13 +89,6 @@ class Notifier:
                     self._store.note(note)
                 else:
                     _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
-
-    def _open(self) -> Iterator[tuple[State, Question]]:
-        for info in runner.list_unfinished(self._store):
-            if info.status is not None and info.status.open_questions:
-                with contextlib.suppress(eventlog.LogError, replay.ReplayError):
-                    state = runner.read_state(info.run, self._store)
-                    yield from ((state, question) for question in state.waiting)
 
 
 def _warn(said: str, **facts: str) -> None:

@@ -1,11 +1,37 @@
 """Open questions, as a person reads them: what would run, the exact arguments, and the commands that answer."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+import eventlog
+import replay
+import runner
 from replay import Question, State
 from runner._cli import options
 from runner._cli._render import escape
+
+
+def of_all(
+    found: Iterable[runner.RunInfo],
+    read: Callable[[runner.RunInfo], State],
+    unreadable: Callable[[str, Exception], None] = lambda _run, _error: None,
+) -> list[tuple[State, Question]]:
+    """The open questions of all these runs, the oldest first; those of child runs are asked by their parents.
+
+    Only runs whose statuses say that they ask are read; `unreadable` is told of one that can't be.
+    """
+    asked = list[tuple[State, Question]]()
+    for info in found:
+        status = info.status
+        if status is None or not status.open_questions or status.closed or status.parent_call is not None:
+            continue
+        try:
+            state = read(info)
+        except (eventlog.LogError, replay.ReplayError) as error:
+            unreadable(info.run, error)
+            continue
+        asked += [(state, question) for question in state.waiting if not state.over]
+    return sorted(asked, key=lambda one: (one[1].at, one[0].run))
 
 
 def commands(state: State, question: Question, runs: str) -> list[str]:
@@ -15,8 +41,13 @@ def commands(state: State, question: Question, runs: str) -> list[str]:
         return [f"refold approve {rest}", f"refold refuse {rest} --reason TEXT"]
     call = state.find(question.call)
     answer = " --answer TEXT" if call is not None and call.attempts and call.attempts[-1].asks else ""
-    offered = question.guarded is not None and state.fork_guard[question.guarded].happened
-    return [f"refold settle {rest} rerun{answer}", f"refold settle {rest} done{'' if offered else ' --found TEXT'}"]
+    found = "" if is_offered(state, question) else " --found TEXT"
+    return [f"refold settle {rest} rerun{answer}", f"refold settle {rest} done{found}"]
+
+
+def is_offered(state: State, question: Question | None) -> bool:
+    """Whether `done` needs no words, because the question offers the result of the fork's parent."""
+    return question is not None and question.guarded is not None and state.fork_guard[question.guarded].happened
 
 
 def lines(state: State, runs: str) -> Iterator[str]:
