@@ -120,7 +120,7 @@ class _Console:
         key = facts["base"], facts["csrf"], frozenset(may), near
         make = functools.partial(self._page, run, may, near, facts)
         again = "refold-again" in request.headers
-        page = await asyncio.to_thread(functools.partial(self._pages(run).made, key, make, again=again))
+        page = await asyncio.to_thread(self._pages(run).made, key, make, again=again)
         return Response(page, media_type="text/html")
 
     def _page(self, run: str, may: set[str], near: str, facts: dict[str, Any], audited: runner.review.Audited) -> str:
@@ -154,7 +154,7 @@ class _Console:
     async def preview(self, request: Request) -> Response:
         """What a fork from a line would not repeat."""
         run, at = self._checked(request, "fork"), int(request.query_params["at"])
-        forked = await asyncio.to_thread(functools.partial(runner.fork, run, at=at, runs=self._store, dry=True))
+        forked = await asyncio.to_thread(runner.fork, run, at=at, runs=self._store, dry=True)
         state = await asyncio.to_thread(runner.read_state, run, self._store)
         return _shown(request, "fork.html", run=run, at=at, state=state, forked=forked)
 
@@ -179,7 +179,7 @@ class _Console:
             raise HTTPException(403, "The form is not of this console, or of another visit; nothing was changed.")
         if person is None:
             raise HTTPException(403, "Somebody without a name can't change anything.")
-        made = None
+        made: object = None
         if action == "resume":
             await self._resume(run)
         elif action in _actions.FORMS:
@@ -187,7 +187,7 @@ class _Console:
         else:
             raise HTTPException(404, f"A run can't be {action!r}.")
         self._listing.stale()
-        back = "/inbox" if form.get("back") == "inbox" else f"/runs/{made or run}"
+        back = "/inbox" if form.get("back") == "inbox" else f"/runs/{made if action == 'fork' else run}"
         return RedirectResponse(f"{request.scope.get('root_path', '')}{back}", 303)
 
     async def _resume(self, run: str) -> None:

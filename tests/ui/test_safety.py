@@ -161,3 +161,12 @@ def test_nothing_that_a_model_wrote_is_html_and_no_secret_is_shown(runs: Path) -
         assert "frame-ancestors 'none'" in policy
         assert found.headers["cache-control"] == "no-store"
         assert found.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.fault("a secret on a page that others see")
+def test_a_secret_far_within_long_arguments_is_not_put_into_the_form_that_edits_them(tmp_path: Path) -> None:
+    """The page shows their beginning alone, and the form would hold them all."""
+    path = tmp_path / "runs"
+    stage.asked(runner.start_sync(scenes.paying("long " * 10_000 + SECRET), "pay", runs=path, run="r"))
+    for page in ("/inbox", "/runs/r"):
+        assert SECRET not in Person(path).see(page)

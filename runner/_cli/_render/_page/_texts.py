@@ -74,6 +74,10 @@ class Texts:
             left = max(left - len(data), 0)
         return parts
 
+    def hides(self, text: str) -> bool:
+        """Whether something of `text` looks like a secret."""
+        return self._mask(text) != text
+
     def _mask(self, text: str) -> str:
         if text not in self._masked:
             self._masked[text] = runner.review.redact(text, self._patterns)
