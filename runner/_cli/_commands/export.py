@@ -1,21 +1,32 @@
 """`refold export` and `refold report`: a run as a file for people: a test, or one page for a browser.
 
-The test fails where the current code first decides differently. The page holds what the agent read, so it is readable
-by its owner only, like the log. What looks like a secret is masked in both before they are written.
+The test fails where the current code first decides differently. What looks like a secret is masked in both before they
+are written.
+
+Such a file holds what an agent read: it is readable by its owner only, like the log, and never takes the place of what
+the command did not make. A name that is a link, a pipe, a device, another user's file, or a file that does not look
+like one of ours is refused; nothing is opened that could block. The new file is written beside it and takes its place
+at once, so a link that appears meanwhile is replaced and not followed.
 """
 
-import keyword
+import os
 import re
+import secrets
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 import runner
 from runner._cli import load_agent, options
-from runner._cli._io import files, out
+from runner._cli._io import out
 from runner._cli._io.errors import Refused, Status, leave, say
 
 MADE = "Made by `refold export`"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOKED_AT = 4_096
 
 
 @click.command()
@@ -40,13 +51,13 @@ def export(run: str, test: Path, source: load_agent.Source, runs: str, patterns:
     if not re.fullmatch(r"test_\w+\.py", test.name):
         raise click.UsageError(f"pytest collects test_NAME.py, not {test.name}")
     history = test.with_suffix(".history.jsonl")
-    files.check_replaceable(test, _is_test)
-    files.check_replaceable(history, _is_history)
+    _check_replaceable(test, _is_test)
+    _check_replaceable(history, _is_history)
     agent = source.agent(runner.read_state(run, runs))
     data, found = runner.review.export(run, agent, runs=runs, patterns=(*runner.review.SECRET_PATTERNS, *patterns))
     test.parent.mkdir(parents=True, exist_ok=True)
-    files.write_private(history, data, _is_history)
-    files.write_private(test, _text(run, source, history.name).encode(), _is_test)
+    _write_private(history, data, _is_history)
+    _write_private(test, _text(run, source, history.name).encode(), _is_test)
     out.out(f"{test} and {history.name} beside it: {found.decisions:,} decisions; run it with pytest {test}")
     if found.divergence is not None:
         seq, why = found.divergence.seq, found.divergence.why
@@ -64,7 +75,6 @@ def _is_history(data: bytes) -> bool:
 
 def _text(run: str, source: load_agent.Source, history: str) -> str:
     name = re.sub(r"\W", "_", run)
-    assert not keyword.iskeyword(name)  # a run's id with `test_` before it is none
     module, _, path = source.spec.partition(":")
     made = isinstance(source.found, runner.Agent) or source.takes_state()
     agent = f"{module}.{path}{'' if made else '()'}"
@@ -114,7 +124,7 @@ def report(run: str, runs: str, *, output: Path | None, patterns: tuple[re.Patte
     audited = runner.review.audit(run, runs)
     page = _render(audited, (*runner.review.SECRET_PATTERNS, *patterns))
     file = Path(f"{run}.html") if output is None else output
-    files.write_private(file, page, lambda data: PAGE_MADE in data)
+    _write_private(file, page, lambda data: PAGE_MADE in data)
     if as_json:
         out.as_json({"run": run, "file": str(file), "bytes": len(page), "seq": audited.story.seq})
     else:
@@ -132,3 +142,41 @@ def _render(audited: runner.review.Audited, patterns: tuple[runner.review.Secret
             raise
         raise Refused("the page is a template, and jinja2 is not installed", "pip install 'refold[report]'") from None
     return _page.render(audited, patterns).encode()
+
+
+def _check_replaceable(file: Path, is_ours: Callable[[bytes], bool]) -> None:
+    """Raise `Refused`, status 2, if `file` may not be replaced; `is_ours` is asked about its first bytes."""
+    try:
+        found = file.lstat()
+    except FileNotFoundError:
+        return
+    why = ""
+    if not stat.S_ISREG(found.st_mode):
+        why = "is a link" if stat.S_ISLNK(found.st_mode) else "is not a file"
+    elif found.st_uid != os.geteuid():
+        why = "belongs to another user"
+    elif found.st_size and not is_ours(_first_bytes(file)):
+        why = "is there and was not made by this command"
+    if why:
+        raise Refused(f"{file} {why}", "Name another file.", Status.USAGE)
+
+
+def _write_private(file: Path, data: bytes, is_ours: Callable[[bytes], bool]) -> None:
+    """Write `data` to `file`. If that fails, what was there stays."""
+    _check_replaceable(file, is_ours)
+    beside = file.with_name(f".{file.name[:200]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with os.fdopen(os.open(beside, _NEW, 0o600), "wb") as stream:
+            stream.write(data)
+        beside.replace(file)
+    except BaseException:  # whatever ends this leaves no half-written file
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _first_bytes(file: Path) -> bytes:
+    descriptor = os.open(file, _READ)
+    try:
+        return os.read(descriptor, _LOOKED_AT) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    finally:
+        os.close(descriptor)

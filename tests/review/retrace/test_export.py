@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import eventlog
 import replay
 import runner
 import runner.testing
@@ -51,13 +50,12 @@ def _pytest(place: Path, *words: str) -> Output:
 def test_an_exported_test_passes_and_fails_once_the_agent_goes_another_way(
     refold: Refold, tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a stranger's project, by pytest, offline, with neither the run nor its directory there any more."""
+    """In a stranger's project, by pytest, offline, without the run, named like a keyword, and its directory."""
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert refold("run", "--agent", "mine:agent", "look at one").status == 0
-    (run,) = eventlog.store(runs).names()
-    made = refold("export", run, "--agent", "mine:agent", "--pytest", "tests/test_mine.py")
+    assert refold("run", "--agent", "mine:agent", "look at one", "--run", "class").status == 0
+    made = refold("export", "class", "--agent", "mine:agent", "--pytest", "tests/test_mine.py")
     monkeypatch.delitem(sys.modules, "mine")
     assert made.status == 0, made.err
     assert "4 decisions" in made.out
@@ -73,7 +71,7 @@ def test_an_exported_test_passes_and_fails_once_the_agent_goes_another_way(
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     failed = _pytest(tmp_path, "tests/test_mine.py")
     assert failed.status == 1, failed.out
-    assert f"{run} diverges at line 3: the attempt of a call differs in effect" in failed.out
+    assert "class diverges at line 3: the attempt of a call differs in effect" in failed.out
     assert '- the attempt of a call, effect: "reads"' in failed.out
 
 
