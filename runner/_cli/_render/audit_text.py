@@ -3,11 +3,17 @@
 Nothing here shortens or escapes: whoever prints it does.
 """
 
-from datetime import datetime
+from __future__ import annotations
 
-from replay import Audit
-from replay.stories import AskStory, AttemptStory, CallStory, LifeStory, LookupStory, QuestionStory, WaitStory
+from typing import TYPE_CHECKING
+
 from runner._cli._render import event_text
+
+if TYPE_CHECKING:  # a list of runs waits for nothing that only a story needs
+    from datetime import datetime
+
+    from replay import Audit
+    from replay.stories import AskStory, AttemptStory, CallStory, LifeStory, LookupStory, QuestionStory, WaitStory
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 

@@ -15,10 +15,9 @@ from markupsafe import Markup
 
 import runner
 from replay import Audit, Finding
-from replay.stories import CallStory, QuestionStory, WaitStory
 from runner._cli._render import audit_text, event_text
 from runner._cli._render._page import _rows
-from runner._cli._render._page._axis import Axis, Bar
+from runner._cli._render._page._axis import Axis
 from runner._cli._render._page._texts import Texts
 
 HERE = Path(__file__).parent
@@ -39,7 +38,6 @@ def render(
     part = range(len(audited.lines)) if near is None else _rows.part(rows, near, len(audited.lines))
     rows = [row for row in rows if row.seq in part]
     written = list(_rows.written(audited.lines[part.start : part.stop]))
-    axis = Axis(each.line.at for each in written)
     return (template or environment().get_template("page.html")).render(
         **looks(),
         audited=audited,
@@ -50,9 +48,8 @@ def render(
         findings=sorted(story.findings, key=_first),
         weight=_rows.weight,
         sums={line.seq: line.sum for line in audited.lines},
-        axis=axis,
-        bars=lambda call, waits: list(_bars(axis, call, waits)),
-        waiting=[(call, question) for call in story.calls for question in call.questions if _waits(audited, question)],
+        axis=Axis(each.line.at for each in written),
+        waiting=[(call, question) for call in story.calls for question in call.questions if question.answer is None],
         texts=Texts(patterns, _sharing(story, rows, written), sum(len(line.events) for line in written)),
         told=audit_text,
         words=event_text,
@@ -93,24 +90,6 @@ def _sharing(story: Audit, rows: Sequence[_rows.Row], written: Sequence[_rows.Wr
             yield from (question.arguments for question in row.call.questions)
     for line in written:
         yield from line.events
-
-
-def _waits(audited: runner.review.Audited, question: QuestionStory) -> bool:
-    """Whether a person can answer it now; what a fork's parent asked is asked anew."""
-    return audited.story.phase == "paused" and question.answer is None
-
-
-def _bars(axis: Axis, call: CallStory, waits: Sequence[WaitStory]) -> Iterator[tuple[str, Bar, str]]:
-    """The bars of a call: a kind, a place, and a sentence each. What is drawn below comes first."""
-    for question in call.questions:
-        yield "asked", axis.bar(question.at, question.ended), f"question: {audit_text.question(question)}"
-    for wait in waits:
-        yield "wait", axis.bar(wait.at, wait.until), audit_text.wait(wait)
-    for attempt in call.attempts:
-        kind = attempt.did.replace(" ", "-")
-        yield kind, axis.bar(attempt.at, attempt.ended), f"attempt {attempt.n}: {audit_text.attempt(attempt)}"
-    for lookup in call.lookups:
-        yield "lookup", axis.bar(lookup.at, lookup.ended), f"asks the service: {audit_text.lookup(lookup)}"
 
 
 def _first(finding: Finding) -> tuple[int, tuple[int, ...], str]:

@@ -5,7 +5,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import msgspec
 
@@ -22,25 +21,21 @@ IMPLIED = frozenset({"approved", "intent-refused", "lost-ask", "refused", "settl
 PART = 200
 """Lines of the log on a page that does not show all of them."""
 
-Weight = Literal["heavy", "middle", "light"]
 
-
-def weight(finding: Finding) -> Weight:
+def weight(finding: Finding) -> str:
     """How much a finding matters: something is wrong, worth a look, or only good to know."""
     return "heavy" if finding.kind in HEAVY else "light" if finding.kind in LIGHT else "middle"
 
 
 @dataclass
 class Row:
-    """One row of the story: a life's heading, an ask, or a call. Only what belongs to its kind is set."""
+    """One row of the story: a life's heading, an ask, or a call. Only what belongs to it is set."""
 
-    kind: Literal["life", "ask", "call"]
     id: str
     seq: int
     turn: int = 0
     life: LifeStory | None = None
     before: LifeStory | None = None
-    last: bool = False
     ask: AskStory | None = None
     call: CallStory | None = None
     waits: list[WaitStory] = field(default_factory=list)
@@ -54,18 +49,13 @@ class Row:
 
 def rows(story: Audit) -> Iterator[Row]:
     """The story in its order, each life's heading before the first row that it wrote."""
-    ahead = list(enumerate(story.lives))
+    pairs = zip(story.lives, [None, *story.lives], strict=False)
+    lives = [Row(f"life-{life.life}", life.seq, life=life, before=before) for life, before in pairs][::-1]
     for row in _within(story):
-        while ahead and ahead[0][1].seq <= row.seq:
-            yield _life(story, *ahead.pop(0))
+        while lives and lives[-1].seq <= row.seq:
+            yield lives.pop()
         yield row
-    for index, life in ahead:
-        yield _life(story, index, life)
-
-
-def _life(story: Audit, index: int, life: LifeStory) -> Row:
-    before = story.lives[index - 1] if index else None
-    return Row("life", f"life-{life.life}", life.seq, life=life, before=before, last=index == len(story.lives) - 1)
+    yield from reversed(lives)
 
 
 def _within(story: Audit) -> Iterator[Row]:
@@ -77,9 +67,9 @@ def _within(story: Audit) -> Iterator[Row]:
         if isinstance(each, AskStory):
             turn = each.turn
             found = [finding for finding in about[each.seq] if finding.kind in ("lost-ask", "billed-failure")]
-            yield Row("ask", f"ask-{next(asks)}", each.seq, turn, ask=each, waits=waits, findings=found)
+            yield Row(f"ask-{next(asks)}", each.seq, turn, ask=each, waits=waits, findings=found)
         else:
-            yield Row("call", f"call-{each.id}", each.seq, turn, call=each, waits=waits, findings=about[each.id])
+            yield Row(f"call-{each.id}", each.seq, turn, call=each, waits=waits, findings=about[each.id])
 
 
 def part(found: Sequence[Row], near: str, lines: int) -> range:
@@ -100,7 +90,7 @@ class Written:
 
 
 class _Tagged(msgspec.Struct):
-    type: str = "?"
+    type: object = "?"
 
 
 _tagged = msgspec.json.Decoder(_Tagged)
@@ -112,12 +102,5 @@ def written(lines: Iterable[eventlog.Line]) -> Iterator[Written]:
         if line.header is not None:
             yield Written(line, "header", [msgspec.json.encode(line.header).decode()])
         else:
-            events = [bytes(raw) for raw in line.events]
-            yield Written(line, ", ".join(_tag(raw) for raw in events), [raw.decode() for raw in events])
-
-
-def _tag(raw: bytes) -> str:
-    try:
-        return _tagged.decode(raw).type
-    except msgspec.MsgspecError:
-        return "?"
+            tags = ", ".join(str(_tagged.decode(raw).type) for raw in line.events)
+            yield Written(line, tags, [bytes(raw).decode() for raw in line.events])
