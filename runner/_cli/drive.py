@@ -8,12 +8,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import runner
-from replay import State
-from runner._cli._io import hook as _hook
 from runner._cli._io import out
-from runner._cli._io.ask import Terminal, at_terminal
+from runner._cli._io.ask import Command, Terminal, at_terminal
 from runner._cli._io.errors import Refused, Status
-from runner._cli._io.progress import Watch, view
+from runner._cli._io.progress import view
 from runner._cli._render import question_text
 from runner._cli.options import account
 
@@ -38,27 +36,25 @@ def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | N
     `go` raises.
     """
     with view(runs) as watch:
-        hook = _chosen(command, watch)
+        terminal = Terminal(watch, account()) if at_terminal() else None
+        hook = terminal if command is None else Command(command, watch)
         try:
             result = asyncio.run(go(watch=watch, on_question=hook))
         except runner.Stopped as stopped:
             if isinstance(stopped, runner.errors.Interrupted):
                 _park(stopped.run, runs)
             raise Refused(str(stopped), _hint(stopped, again)) from stopped
-        except KeyboardInterrupt:
-            if watch.state is not None:
-                _park(watch.state.run, runs)
-            raise _at_once(watch.state, again) from None
+        except KeyboardInterrupt:  # asked for twice: nothing was waited for
+            if watch.state is None:
+                raise Refused("stopped before anything was saved") from None
+            run = watch.state.run
+            _park(run, runs)
+            why = f"{run} stopped at once; a call that was running may have happened and is in doubt"
+            raise Refused(why, f"Go on: {again(run)}") from None
     told(result, runs)
     if isinstance(result, runner.Paused):
         out.out(f"Then go on: {again(result.run)}")
     return result
-
-
-def _chosen(command: str | None, watch: Watch) -> runner.OnQuestion | None:
-    if command is not None:
-        return _hook.Command(command, watch)
-    return Terminal(watch, account()) if at_terminal() else None
 
 
 def _park(run: str, runs: str) -> None:
@@ -72,14 +68,6 @@ def _hint(stopped: runner.Stopped, again: Callable[[str], str]) -> str:
     if isinstance(stopped, runner.errors.StoppedByPerson):
         return stopped.hint
     return f"{stopped.hint} Go on: {again(stopped.run)}{RAISES.get(stopped.reason, '')}"
-
-
-def _at_once(state: State | None, again: Callable[[str], str]) -> Refused:
-    """A stop that was asked for twice: nothing was waited for."""
-    if state is None:
-        return Refused("stopped before anything was saved")
-    why = f"{state.run} stopped at once; a call that was running may have happened and is in doubt"
-    return Refused(why, f"Go on: {again(state.run)}")
 
 
 def told(result: Result, runs: str) -> None:

@@ -19,40 +19,9 @@ import click
 import runner
 from replay import State
 from runner._cli._io.errors import Refused, Status
-from runner._cli.options import Command
 
 AnyAgent: TypeAlias = runner.Agent[Any, Any, Any]
 OURS = ("eventlog", "replay", "runner")
-NAMED = "MODULE:ATTRIBUTE"
-
-option = click.option(
-    "--agent",
-    "source",
-    metavar=NAMED,
-    required=True,
-    callback=lambda _ctx, _param, spec: load(spec),
-    help="Your agent: a runner.Agent, or a function that makes one, in a module importable here.",
-)
-
-
-def _several(which: str, *, required: bool) -> Callable[[Command], Command]:
-    """An option that names several agents."""
-    return click.option(
-        "--agent",
-        "sources",
-        metavar=NAMED,
-        required=required,
-        multiple=True,
-        callback=lambda _ctx, _param, specs: [load(spec) for spec in specs],
-        help=f"One of your agents, {which}; may be repeated.",
-    )
-
-
-several = _several("as in `refold run`", required=True)
-resumable = _several("whose runs can then be resumed there", required=False)
-model = click.option(
-    "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
-)
 
 
 class Source(NamedTuple):
@@ -89,9 +58,8 @@ class Source(NamedTuple):
         try:
             return made.replace(model=models.named(model))
         except runner.errors.BadAgent as error:
-            raise _refused(
-                f"--model {model}: {error}", "Write --model anthropic:NAME, openai:NAME or chat:NAME."
-            ) from error
+            hint = "Write --model anthropic:NAME, openai:NAME or chat:NAME."
+            raise _refused(f"--model {model}: {error}", hint) from error
 
     def agent_of(self, state: State | None) -> AnyAgent | None:
         """The agent for the run in `state`; None where a function says that this run is none of its own."""
@@ -118,7 +86,13 @@ def load(spec: str) -> Source:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
-    imported = _module(module, here)
+    try:
+        imported = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            why = f"there is no module {error.name} in {here} or where Python looks"
+            raise _refused(why, _clash(module)) from error
+        raise _failed(f"importing {module}", error) from error
     try:
         found = operator.attrgetter(path)(imported)
     except AttributeError:
@@ -127,19 +101,6 @@ def load(spec: str) -> Source:
     if not (isinstance(found, runner.Agent | functools.partial) or inspect.isroutine(found)):
         raise _refused(f"{spec} is a {type(found).__name__}, not a runner.Agent")
     return Source(spec, found)
-
-
-def _module(name: str, here: str) -> object:
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            why = f"there is no module {error.name} in {here} or where Python looks"
-            raise _refused(why, _clash(name)) from error
-        raise _failed(f"importing {name}", error) from error
-    except (Exception, SystemExit) as error:
-        raise _failed(f"importing {name}", error) from error
-    return module
 
 
 def _clash(module: str) -> str:
@@ -157,3 +118,20 @@ def _failed(what: str, error: BaseException) -> Refused:
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
     return _refused(f"{what} failed: {type(error).__name__}: {error}{where}", getattr(error, "hint", ""))
+
+
+_agent = functools.partial(click.option, "--agent", type=load, metavar="MODULE:ATTRIBUTE")
+option = _agent(
+    "source",
+    required=True,
+    help="Your agent: a runner.Agent, or a function that makes one, in a module importable here.",
+)
+several = _agent(
+    "sources", required=True, multiple=True, help="One of your agents, as in `refold run`; may be repeated."
+)
+resumable = _agent(
+    "sources", multiple=True, help="One of your agents, whose runs can then be resumed there; may be repeated."
+)
+model = click.option(
+    "--model", metavar="VENDOR:NAME", help="Another model than the agent's: anthropic:NAME, openai:NAME or chat:NAME."
+)

@@ -68,7 +68,7 @@ class Root(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            if _errors.is_broken_pipe(error):
+            if isinstance(error, BrokenPipeError):  # the reader of our output has gone, which click ends without a word
                 raise
             _errors.say(error)
             if ctx.params["verbose"]:

@@ -74,17 +74,16 @@ def json_object(text: str) -> dict[str, Any]:
     """A JSON object as it was typed. Raises click's usage error."""
     try:
         found = json_module.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise click.BadParameter("it is no JSON object")
     return found
 
 
-def _patterns(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Regular expressions as they were typed."""
+def _pattern(text: str) -> re.Pattern[str]:
     try:
-        return tuple(re.compile(pattern) for pattern in given)
+        return re.compile(text)
     except re.error as error:
         raise click.BadParameter(f"{error.pattern!r} is not a regular expression: {error.msg}") from None
 
@@ -93,7 +92,7 @@ redact = click.option(
     "--redact",
     "patterns",
     multiple=True,
-    callback=_patterns,
+    type=_pattern,
     metavar="PATTERN",
     help="A regular expression whose matches are masked too; may be repeated. What looks like a secret always is.",
 )
@@ -127,23 +126,26 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -
 def limits(command: Command) -> Command:
     """The options that override an agent's limits; the command gets `limited`, which applies them."""
 
+    @click.option(
+        "--max-resumes", "resumes", type=click.IntRange(min=0), metavar="N", help="Resume at most this often."
+    )
+    @click.option("--until", type=click.DateTime(TIMES), metavar="TIME", help="Begin nothing after this time.")
+    @click.option("--max-turns", "turns", type=click.IntRange(min=0), metavar="N", help="Stop after this many turns.")
+    @click.option(
+        "--max-dollars",
+        "dollars",
+        type=click.FloatRange(min=0, max=1e9),
+        callback=_finite,
+        metavar="X",
+        help="Stop when so many dollars are spent.",
+    )
     @functools.wraps(command)
     def narrowed(*, until: datetime | None, **given: Any) -> Any:
-        said: dict[str, Any] = {name: given.pop(f"max_{name}") for name in ("resumes", "turns", "dollars")}
-        said["until"] = until.astimezone(UTC) if until is not None else None
+        said: dict[str, Any] = {name: given.pop(name) for name in ("resumes", "turns", "dollars")}
+        said["until"] = until and until.astimezone(UTC)
         said = {name: value for name, value in said.items() if value is not None}
         return command(limited=lambda own: replace(own, **said), **given)
 
-    dollars, count = click.FloatRange(min=0, max=1e9), click.IntRange(min=0)
-    for option in (
-        click.option(
-            "--max-dollars", type=dollars, callback=_finite, metavar="X", help="Stop when so many dollars are spent."
-        ),
-        click.option("--max-turns", type=count, metavar="N", help="Stop after this many turns."),
-        click.option("--until", type=click.DateTime(TIMES), metavar="TIME", help="Begin nothing after this time."),
-        click.option("--max-resumes", type=count, metavar="N", help="Resume at most this often."),
-    ):
-        narrowed = option(narrowed)
     return narrowed
 
 

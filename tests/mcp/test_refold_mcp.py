@@ -13,7 +13,6 @@ import pytest
 
 import runner
 import runner.testing
-from runner._cli import main as command
 from runner._cli._commands.mcp import OFFERED, server
 from tests.support import ROOT, stage
 
@@ -51,9 +50,7 @@ def contents(runs: Path) -> dict[str, bytes]:
 def asked(runs: Path, ask: Callable[[mcp.Client], Awaitable[Any]], mode: str, *, apart: bool) -> Any:
     """What a client hears from the command in a process of its own, or from the same server in this one."""
     words = ["-m", "runner._cli", "mcp", "--runs", str(runs)]
-    place = (
-        mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT) if apart else server(command, str(runs))
-    )
+    place = mcp.StdioServerParameters(command=sys.executable, args=words, cwd=ROOT) if apart else server(str(runs))
 
     async def all_of_it() -> Any:
         async with mcp.Client(place, mode=mode) as client:
@@ -138,7 +135,7 @@ def inside(runs: Path, tool: str, **arguments: str) -> mcp.types.CallToolResult:
     """One call to the same server, in this process."""
 
     async def ask() -> mcp.types.CallToolResult:
-        async with mcp.Client(server(command, str(runs))) as client:
+        async with mcp.Client(server(str(runs))) as client:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(ask())
@@ -148,7 +145,7 @@ def test_only_commands_that_read_are_offered(runs: Path) -> None:
     """Whatever the command line learns, writing is not for an assistant."""
 
     async def names() -> set[str]:
-        async with mcp.Client(server(command, str(runs))) as client:
+        async with mcp.Client(server(str(runs))) as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
     assert READS <= asyncio.run(names()) <= set(OFFERED)

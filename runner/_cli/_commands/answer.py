@@ -11,6 +11,7 @@ import click
 import runner
 from runner._cli import options
 from runner._cli._io import out
+from runner._cli._render import question_text
 from runner._cli._render.escape import arguments
 
 
@@ -38,7 +39,7 @@ def refuse(run: str, question: str, runs: str, who: str, reason: str) -> None:
 
 @click.command()
 @options.answers
-@click.argument("arguments_", metavar="JSON", callback=lambda _ctx, _param, text: options.json_object(text))
+@click.argument("arguments_", metavar="JSON", type=options.json_object)
 def edit(run: str, question: str, arguments_: dict[str, Any], runs: str, who: str) -> None:
     """Say yes to a QUESTION of RUN with other arguments.
 
@@ -66,7 +67,7 @@ def respond(run: str, question: str, text: str, runs: str, who: str) -> None:
     "values",
     default="{}",
     metavar="JSON",
-    callback=lambda _ctx, _param, text: options.json_object(text),
+    type=options.json_object,
     help="Only calls with these values of arguments.",
 )
 @options.runs
@@ -90,11 +91,8 @@ def send(run: str, text: str, runs: str, who: str) -> None:
     It wakes nothing and answers nothing.
     """
     receipt = runner.send(run, text, who, runs=runs)
-    out.out(
-        f"The message to {run} waits for its next request."
-        if receipt.written
-        else f"The message to {run} is {_left(receipt)}."
-    )
+    if not _left(receipt, f"The message to {run} is"):
+        out.out(f"The message to {run} waits for its next request.")
 
 
 @click.command()
@@ -106,11 +104,13 @@ def settle(run: str, question: str, verdict: str, runs: str, who: str, found: st
     """Settle a QUESTION of RUN about a call in doubt.
 
     `rerun` says that it did not happen and may run again; `done` says that it did, and `--found` what it came to;
-    `failed` says that it did not happen, and the model is told so. About
-    a call that a fork's parent made, `rerun` lets it run once more, and `done` alone takes the parent's result.
+    `failed` says that it did not happen, and the model is told so. About a call that a fork's parent made, `rerun` lets
+    it run once more, and `done` alone takes the parent's result.
     """
-    if verdict == "done" and found is None and not _offered(run, question, runs):
-        raise click.UsageError("done needs --found TEXT: what was found becomes the call's result")
+    if verdict == "done" and found is None:
+        state = runner.read_state(run, runs)
+        if not question_text.is_offered(state, state.questions.get(question)):
+            raise click.UsageError("done needs --found TEXT: what was found becomes the call's result")
     if verdict != "done" and found is not None:
         raise click.UsageError(f"{verdict} has no --found: nothing was found")
     if verdict == "done" and answer:
@@ -118,13 +118,6 @@ def settle(run: str, question: str, verdict: str, runs: str, who: str, found: st
     said: Any = verdict
     receipt = runner.settle(run, question, who, said, found or answer, runs=runs)
     _said(receipt, f"question {question}: settled as {verdict} by {who}")
-
-
-def _offered(run: str, question: str, runs: str) -> bool:
-    """Whether `done` needs no words, because the question offers the result of the fork's parent."""
-    state = runner.read_state(run, runs)
-    asked = state.questions.get(question)
-    return asked is not None and asked.guarded is not None and state.fork_guard[asked.guarded].happened
 
 
 @click.command()
@@ -137,8 +130,7 @@ def stop(run: str, runs: str, who: str) -> None:
     A call in doubt may have happened: nothing settles whether it did.
     """
     receipt = runner.stop(run, who, runs=runs)
-    if not receipt.written:
-        out.out(f"The stop of {run} by {who} is {_left(receipt)}.")
+    if _left(receipt, f"The stop of {run} by {who} is"):
         return
     out.out(f"{run} is stopped for good, by {who}.")
     state = receipt.state
@@ -161,25 +153,24 @@ def park(run: str, runs: str, who: str) -> None:
     What is running may end first. Nothing but `refold resume RUN` carries the run on.
     """
     receipt = runner.park(run, who, runs=runs)
-    if receipt.written:
+    if not _left(receipt, f"The park of {run} by {who} is"):
         out.out(f"{run} is parked, by {who}. Go on: refold resume {shlex.quote(run)} --runs {options.shown(runs)}")
-    else:
-        out.out(f"The park of {run} by {who} is {_left(receipt)}.")
 
 
-def _left(receipt: runner.Receipt) -> str:
-    """For whom a request was left that is not written yet."""
+def _left(receipt: runner.Receipt, what: str) -> bool:
+    """Whether a request is not written yet; it is said for whom it was left."""
     holder = receipt.holder
-    return f"left for process {holder.pid} on {holder.host}" if holder and holder.pid else "left for who holds the run"
+    if not receipt.written:
+        whom = f"process {holder.pid} on {holder.host}" if holder and holder.pid else "who holds the run"
+        out.out(f"{what} left for {whom}.")
+    return not receipt.written
 
 
 def _said(receipt: runner.Receipt, what: str) -> None:
-    if not receipt.written:
-        out.out(f"{what}; {_left(receipt)}.")
+    if _left(receipt, f"{what};"):
         return
     out.out(f"{what}.")
-    waiting = receipt.state.waiting
-    if waiting:
+    if waiting := receipt.state.waiting:
         out.out(f"Still open: {', '.join(question.id for question in waiting)}.")
     else:
         out.out("Every question is answered: a worker, or the next resume, carries the run on.")

@@ -46,7 +46,7 @@ def audit(run: str, runs: str, *, as_json: bool) -> None:
     if as_json:
         out.as_json(facts(audited))
     else:
-        out.rows(list(_head(audited)))
+        out.rows(_head(audited))
         _findings(audited.story)
         width = max(shutil.get_terminal_size().columns, LEAST) if out.on_terminal() else USUAL
         _tell(audited.story, width)

@@ -7,7 +7,6 @@ directory where a flush reaches no disk is refused: nothing would be measured.
 
 import os
 import random
-import shutil
 import statistics
 import string
 import tempfile
@@ -48,11 +47,10 @@ def bench(runs: str, *, saves: int, as_json: bool) -> None:
     directory = Path(str(eventlog.store(runs)))
     made = [path for path in (directory, *directory.parents) if not path.exists()]
     directory.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix=".bench-", dir=directory))
     try:
-        found = measured(place, saves)
+        with tempfile.TemporaryDirectory(prefix=".bench-", dir=directory, ignore_cleanup_errors=True) as place:
+            found = measured(Path(place), saves)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
         for path in made:
             with suppress(OSError):  # somebody has put a run there meanwhile
                 path.rmdir()

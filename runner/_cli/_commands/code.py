@@ -41,7 +41,7 @@ def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) ->
     if as_json:
         out.as_json(found)
     else:
-        out.rows(list(page(found, state.agent)))
+        out.rows(page(found, state.agent))
         if found.divergence is not None:
             out.out()
             out.out(f"- the history, + the current code\n{found.divergence.diff()}")

@@ -66,7 +66,7 @@ def verify(run: str, runs: str, *, expect: str | None, as_json: bool) -> None:
     if as_json:
         out.as_json(verdict)
     else:
-        out.rows(list(_page(verdict)))
+        out.rows(_page(verdict))
     if not verdict.ok:
         leave(Status.DAMAGED)
     try:

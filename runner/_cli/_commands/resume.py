@@ -14,23 +14,18 @@ from pathlib import Path
 import click
 
 import eventlog
-import replay
 import runner
-from replay.events import RunStarted
 from runner._cli import drive, load_agent, options
-from runner._cli._io import hook, out
-from runner._cli._io import hook as _hook
+from runner._cli._io import ask, out
 from runner._cli._io.errors import WORST_FIRST, Status, leave, say, status
-from runner._cli._io.progress import Lines
+from runner._cli._io.progress import Watch
 
 
 class _All:
-    """The runs of one agent that are carried on, `jobs` at a time in one event loop; `had` is what they came to."""
+    """Carries on some runs, `jobs` at a time in one event loop; `had` is what they came to."""
 
-    def __init__(
-        self, agent: load_agent.AnyAgent, runs: str, accepts: str | None, command: str | None, jobs: int
-    ) -> None:
-        self.agent, self.runs, self.accepts, self.command = agent, runs, accepts, command
+    def __init__(self, go: drive.Go, command: str | None, jobs: int) -> None:
+        self._go, self._command = go, command
         self.had = {Status.FINISHED}
         self.not_resumed: list[str] = []
         self.interrupted = False
@@ -45,13 +40,16 @@ class _All:
                 self.not_resumed.append(entry.run)
                 return
             if entry.problem is not None:
-                say(entry.problem)
-                self.had.add(_status_of(entry.problem))
+                self._say(entry.problem)
                 return
+            watch = Watch(entry.run)
+            hook = ask.Command(self._command, watch) if self._command is not None else None
             try:
-                result = await self._resume(entry.run)
+                result = await self._go(entry.run, watch=watch, on_question=hook)
             except Exception as error:  # noqa: BLE001 (an agent's own errors too: said, and the others get their turn)
-                self._say(entry.run, error)
+                self._say(error)
+                out.out(f"{entry.run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
+                self.interrupted |= isinstance(error, runner.errors.Interrupted)  # somebody wants this process to end
                 return
         self.had.add(drive.status(result))
         if isinstance(result, runner.Finished):
@@ -59,74 +57,49 @@ class _All:
         elif isinstance(result, runner.Paused):
             out.out(f"{entry.run}  waits for a person: {', '.join(question.id for question in result.questions)}")
 
-    async def _resume(self, run: str) -> drive.Result:
-        watch = Lines(run)
-        hook = _hook.Command(self.command, watch) if self.command is not None else None
-        accepts = self.accepts
-        return await runner.resume(
-            run, self.agent, runs=self.runs, accept_workspace=accepts, watch=watch, on_question=hook
-        )
-
-    def _say(self, run: str, error: Exception) -> None:
+    def _say(self, error: Exception) -> None:
+        """Say why one run failed; what would be a mistake of the command line is here a run that failed."""
         say(error)
-        self.had.add(_status_of(error))
-        out.out(f"{run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
-        self.interrupted |= isinstance(error, runner.errors.Interrupted)  # somebody wants this process to end
+        found = status(error)
+        self.had.add(Status(found) if found in WORST_FIRST else Status.FAILED)
 
 
 def resume_all(agent: load_agent.AnyAgent, runs: str, *, accepts: str | None, command: str | None, jobs: int) -> Status:
     """Carry on every interrupted run of `agent`; the worst status of them. Raises what `runner.list_runs` raises."""
-    found = list(runner.list_runs(runs))
-    entries = [entry for entry in found if _concerns(agent, runs, entry)]
-    left = [f"{entry.run} ({why})" for entry in found if entry not in entries and (why := _why_left(agent, entry))]
+    found = [(entry, _why_left(agent, runs, entry)) for entry in runner.list_runs(runs)]
+    left = [f"{entry.run} ({why})" for entry, why in found if why]
     if left:
         out.err(f"refold: left alone: {', '.join(left)}")
-    work = _All(agent, runs, accepts, command, jobs)
-    asyncio.run(work.carry_on(entries))
+    go = functools.partial(runner.resume, agent=agent, runs=runs, accept_workspace=accepts)
+    work = _All(go, command, jobs)
+    asyncio.run(work.carry_on([entry for entry, why in found if why is None]))
     if work.interrupted:
         out.err(f"refold: not resumed: {', '.join(work.not_resumed) or 'no other run'}")
     return next(worst for worst in WORST_FIRST if worst in work.had)
 
 
-def _status_of(error: Exception) -> Status:
-    """The status of one run's error; what would be a mistake of the command line is here a run that failed."""
-    found = status(error)
-    return Status(found) if found in WORST_FIRST else Status.FAILED
+def _why_left(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> str | None:
+    """Why a run is left alone, "" for one that needs nobody; None for one of this agent's that is interrupted.
 
-
-def _concerns(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> bool:
-    """Whether a run is this agent's and interrupted. A damaged one is, unless its good lines say it is another's.
-
-    One is interrupted that was going on when its process ended, or waits for a person, perhaps with answers by now.
+    One is interrupted that was going on when its process ended, or waits for a person, perhaps with answers by now; and
+    a damaged one, unless its good lines say that it is another agent's.
     """
     status = entry.status
     if status is None:
-        return _owner(runs, entry.run) in (agent.name, None)
-    if status.agent != agent.name or status.phase == "new" or status.closed:
-        return False
-    return status.stopped in (None, "Interrupted")
-
-
-def _why_left(agent: load_agent.AnyAgent, entry: runner.RunInfo) -> str:
-    """Why a run is not carried on; "" for one that needs nobody."""
-    status = entry.status
-    if status is not None and status.agent != agent.name:
+        return None if _owner(runs, entry.run) in (agent.name, "") else ""
+    if status.agent != agent.name:
         return f"a run of agent {status.agent}" if status.phase != "done" else ""
-    if status is None or status.stopped is None or status.closed:
+    if status.phase == "new" or status.closed:
         return ""
-    return f"stopped: {status.stopped}"
+    return None if status.stopped in (None, "Interrupted") else f"stopped: {status.stopped}"
 
 
-def _owner(runs: str, run: str) -> str | None:
-    """The agent that the first good lines of a run name, if they do."""
+def _owner(runs: str, run: str) -> str:
+    """The agent that the good lines of a run name, if they do."""
     try:
-        for line in eventlog.store(runs).scan(run).lines:
-            for event in (replay.decode(raw, seq=line.seq) for raw in line.events):
-                if isinstance(event, RunStarted):
-                    return event.agent
-    except (eventlog.LogError, replay.ReplayError, OSError):
-        pass
-    return None
+        return runner.review.audit(run, runs).story.agent
+    except (eventlog.LogError, OSError):
+        return ""
 
 
 @click.command()
@@ -144,7 +117,7 @@ def _owner(runs: str, run: str) -> str | None:
 )
 @click.option("--accept-workspace", is_flag=True, help="Accept files that no longer hold what the run wrote.")
 @options.by
-@hook.option
+@ask.option
 @options.limits
 def resume(  # noqa: PLR0913 (each is an option)
     run: str | None,

@@ -14,7 +14,7 @@ from replay import State
 from replay.events import RunForked
 from runner._cli import drive, load_agent, options
 from runner._cli._commands.resume import again
-from runner._cli._io import hook, out
+from runner._cli._io import ask, out
 from runner._cli._io.errors import leave
 from runner._cli._render import event_text
 from runner._cli._render.escape import arguments, one_line
@@ -44,7 +44,7 @@ def _begins(command: options.Command) -> options.Command:
 @click.command()
 @_begins
 @load_agent.model
-@hook.option
+@ask.option
 @options.limits
 def run(
     source: load_agent.Source,

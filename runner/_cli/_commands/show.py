@@ -3,11 +3,9 @@
 import json
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
-import msgspec
-from msgspec.structs import replace
 
 import eventlog
 import replay
@@ -25,14 +23,6 @@ BETWEEN = 0.25
 """Seconds between two looks at the log."""
 SAID = 60
 """Characters of a message's beginning that are shown."""
-
-
-class Seen(NamedTuple):
-    """One event of the log, as it stands there and decoded, and the state with it folded."""
-
-    raw: msgspec.Raw
-    event: replay.AnyEvent
-    state: State
 
 
 @click.command()
@@ -56,7 +46,7 @@ def show(run: str, runs: str, *, follow: bool, at: int | None, as_json: bool) ->
     if as_json:
         out.as_json(_as_json.run(state))
         return
-    out.rows(list(page(state, runs, now=at is None)))
+    out.rows(page(state, runs, now=at is None))
 
 
 def stood(run: str, runs: str, at: int) -> State:
@@ -73,7 +63,7 @@ def stood(run: str, runs: str, at: int) -> State:
     return replay.load(reading.lines[: at + 1])
 
 
-def follow_log(runs: str, run: str) -> Iterator[Seen]:
+def follow_log(runs: str, run: str) -> Iterator[event_text.Seen]:
     """Every event as it comes, to the end of what a process that holds the run writes.
 
     Raises what `eventlog.Store.read` and the fold raise.
@@ -85,18 +75,15 @@ def follow_log(runs: str, run: str) -> Iterator[Seen]:
         if lines is None:
             reading = store.read(run)
             tail, lines = store.tail(reading), [line for line in reading.lines if line.seq > state.seq]
-        for line in lines:
-            for raw in line.events:
-                event = replay.decode(raw, seq=line.seq)
-                state = replay.step(state, event, line.at, seq=line.seq)
-                state = replace(state, seq=line.seq, life=line.life, at=line.at)
-                yield Seen(raw, event, state)
+        for seen in event_text.seen(lines, state):
+            state = seen.state
+            yield seen
         if not held:
             return
         time.sleep(BETWEEN)
 
 
-def _print(seen: Seen, *, as_json: bool) -> None:
+def _print(seen: event_text.Seen, *, as_json: bool) -> None:
     """One event: a line for people, or an object of one line for programs."""
     if not as_json:
         out.out(said(seen.state, seen.event))

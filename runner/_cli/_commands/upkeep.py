@@ -9,7 +9,7 @@ where its history ends; a run that was done stays done. The damaged one is not t
 
 import os
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -23,7 +23,7 @@ from runner._cli._io import errors, out
 from runner._cli._io.errors import Refused, Status
 
 AT_ONCE = 100
-"""Runs that a store is asked about, or told to remove, together."""
+"""Runs that a store is told to remove together."""
 
 
 @click.command()
@@ -58,29 +58,26 @@ def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, 
 
 def _ended(store: eventlog.Store, before: datetime) -> dict[str, dict[str, str]]:
     """The runs that ended before a time, which no fork needs that may go on, and what their tombstones say."""
-    names, parents = store.names(), store.parents()
+    names, parents = set(store.names()), store.parents()
     ended, needed, child_of = dict[str, dict[str, str]](), set[str](), dict[str, str]()
-    for first in range(0, len(names), AT_ONCE):
-        for info in runner.list_runs(store, names[first : first + AT_ONCE]):
-            status, run = info.status, info.run
-            if status is not None and status.parent_call is not None:
-                child_of[run] = status.parent_call.run
-            if status is not None and status.closed:
-                if status.at is not None and status.at < before:
-                    ended[run] = {"uid": status.uid, "answer": status.answer}
-                continue
+    for info in runner.list_runs(store, names):
+        status, run = info.status, info.run
+        if status is not None and status.parent_call is not None:
+            child_of[run] = status.parent_call.run
+        if status is None or not status.closed:
             while (parent := parents.get(run)) is not None and parent not in needed:
                 needed.add(parent)
                 run = parent
-    return {run: ended[run] for run in ended if run not in needed and _is_root_over(run, child_of, names, ended)}
+        elif status.at is not None and status.at < before:
+            ended[run] = {"uid": status.uid, "answer": status.answer}
 
+    def is_over(run: str) -> bool:
+        """Whether the run that this is a child of, directly or not, ended too: until then its result may be asked."""
+        while run in child_of:
+            run = child_of[run]
+        return run in ended or run not in names
 
-def _is_root_over(run: str, child_of: dict[str, str], names: list[str], ended: Collection[str]) -> bool:
-    """Whether the run that this is a child of, directly or not, ended too: until then its result may be asked for."""
-    root = run
-    while root in child_of:
-        root = child_of[root]
-    return root in ended or root not in names
+    return {run: facts for run, facts in ended.items() if run not in needed and is_over(run)}
 
 
 def _pruned(
@@ -127,7 +124,7 @@ def salvage(run: str, new: str, runs: str, *, who: str) -> None:
         assert header is not None
         assert header.salvaged is not None
         _stop(log, history.state, header.salvaged, new, who)
-        out.rows(list(_page(header.salvaged, new)))
+        out.rows(_page(header.salvaged, new))
 
 
 def _stop(log: eventlog.Log, state: replay.State, salvaged: eventlog.Salvaged, new: str, who: str) -> None:

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -14,7 +14,9 @@ import runner
 from replay import State
 from runner._cli import load_agent, options
 from runner._cli._io import logging_setup, notify, out
-from runner._cli._io.progress import worker_view
+from runner._cli._io.progress import is_drawable
+from runner._cli._render import event_text
+from runner._cli._render.escape import one_line
 
 
 @click.command()
@@ -61,7 +63,7 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, leave)
-    with worker_view() as show:
+    with _view() as show:
         told = asyncio.create_task(telling.run())
         async with runner.Worker(agents, runs=runs, at_once=at_once, grace=grace, watch=saved) as carrying:
             while not left.is_set():
@@ -74,3 +76,51 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # a tool that does not end would hold the process, and its run's lock with it
+
+
+MOST = 20
+"""Runs that are shown."""
+
+
+class Table:
+    """A table that is drawn anew; what a run came to stays above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._states: dict[str, State] = {}
+        self.live = Live(
+            console=Console(highlight=False, markup=False, emoji=False), auto_refresh=False, transient=True
+        )
+
+    def saved(self, state: State) -> None:
+        """Take note of what a run saved."""
+        self._states[state.run] = state
+
+    def table(self, worker: runner.Worker) -> None:
+        """Draw the runs that are carried, and print those that no longer are."""
+        from rich.text import Text
+
+        active = worker.active
+        for run in self._states.keys() - set(active):
+            self.live.console.print(Text(_row(self._states.pop(run))))
+        lines = [f"{len(active)} runs"]
+        lines += [_row(state) for state in [*self._states.values()][-MOST:]]
+        lines += [one_line(f"problem: {problem.what}: {problem.error}", 200) for problem in worker.problems.values()]
+        self.live.update(Text("\n".join(lines)), refresh=True)
+
+
+def _row(state: State) -> str:
+    return one_line(f"{state.run}  {event_text.phase(state)}, turn {event_text.turns(state)}  {state.task}", 110)
+
+
+@contextlib.contextmanager
+def _view() -> Iterator[Table | None]:
+    """The view of a worker, if stdout is a terminal that can show one."""
+    if not is_drawable(sys.stdout):
+        yield None
+        return
+    table = Table()
+    with table.live:
+        yield table

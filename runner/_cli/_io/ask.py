@@ -3,21 +3,46 @@
 Nothing is in flight while a question is open, and the question is in the log already. So a signal, an end of input or a
 command that fails simply leaves it open: the run pauses, and any process may answer it later. (On a signal the runner
 cancels the question.) At the terminal the default is No.
+
+`--on-question CMD`: a command of the user's is given each question and answers it, in JSON on its stdin and stdout.
+
+    given     {"run", "id", "kind": "approve" or "settle", "call", "tool", "arguments", "why", "at"}
+    answers   {"verdict": "approve", "refuse", "edit", "respond", "rerun", "done" or "failed", "who": "...",
+              "text": "...", "arguments": {...} with edit, "always": {...} with approve}
+
+All but the verdict may be left out. No output, `null`, a failure or an answer that does not fit the question leaves it
+open: a hook that breaks must not decide anything.
 """
 
 import asyncio
+import contextlib
 import json
 import os
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 import termios
-from typing import Literal
+from typing import Any, Literal
+
+import click
+import msgspec
 
 import runner
 from replay import Question
+from replay.values import FITS, Verdict
+from runner._cli import options
 from runner._cli._io import out
+from runner._cli._io.errors import Refused, Status
 from runner._cli._io.progress import Watch
-from runner._cli._render import question_text
+from runner._cli._render import as_json, question_text
 
+option = click.option(
+    "--on-question",
+    metavar="CMD",
+    help="Give each question to CMD: JSON on its stdin, the answer as JSON on its stdout.",
+)
 Meant = Literal["approve", "refuse", "edit", "respond", "always", "rerun", "done"]
 _YES_NO: dict[str, Meant | None] = {"y": "approve", "yes": "approve", "": "refuse", "n": "refuse", "no": "refuse"}
 TYPED: dict[str, tuple[str, dict[str, Meant | None]]] = {
@@ -28,12 +53,12 @@ TYPED: dict[str, tuple[str, dict[str, Meant | None]]] = {
 
 
 class Terminal:
-    """Asks at the terminal. `who` is named in the answers; lines are read from `source`, a file descriptor."""
+    """Asks at the terminal. `who` is named in the answers."""
 
-    def __init__(self, view: Watch, who: str, source: int | None = None) -> None:
+    def __init__(self, view: Watch, who: str) -> None:
         self._view = view
         self._who = who
-        self._source = sys.stdin.fileno() if source is None else source
+        self._source = sys.stdin.fileno()
         self._typed = b""
 
     async def __call__(self, question: Question) -> runner.Answer | None:
@@ -42,22 +67,15 @@ class Terminal:
             for text in question_text.asked(question):
                 out.err(text)
             out.err("    (If this process dies now nothing is lost: the question is in the log.)")
-            self._forget()
-            return await self._answer(question)
-
-    def _forget(self) -> None:
-        """Drop what was typed before the question was shown: nobody says yes to what they have not seen."""
-        self._typed = b""
-        if os.isatty(self._source):
+            # Drop what was typed before the question was shown: nobody says yes to what they have not seen.
+            self._typed = b""
             termios.tcflush(self._source, termios.TCIFLUSH)
-
-    async def _answer(self, question: Question) -> runner.Answer | None:
-        hint, meant = TYPED[question.kind]
-        while (typed := await self._line(question, hint)) is not None:
-            if typed.lower() in meant:
-                verdict = meant[typed.lower()]
-                return None if verdict is None else await self._whole(question, verdict)
-        return None
+            hint, meant = TYPED[question.kind]
+            while (typed := await self._line(question, hint)) is not None:
+                if typed.lower() in meant:
+                    verdict = meant[typed.lower()]
+                    return None if verdict is None else await self._whole(question, verdict)
+            return None
 
     async def _whole(self, question: Question, verdict: Meant) -> runner.Answer | None:
         """The answer with all that belongs to it, or None at the end of input."""
@@ -84,8 +102,9 @@ class Terminal:
 
     async def _json(self, prompt: str, *or_else: str) -> str | None:
         """A JSON object, or one of the other words; None at the end of input."""
-        while (typed := await self._line(None, prompt)) is not None:
-            if typed in or_else or _is_object(typed):
+        while (typed := await self._line(None, prompt)) is not None and typed not in or_else:
+            with contextlib.suppress(click.BadParameter):
+                options.json_object(typed)
                 break
         return typed
 
@@ -117,13 +136,74 @@ class Terminal:
         return os.read(self._source, 4096)
 
 
-def _is_object(typed: str) -> bool:
-    try:
-        return isinstance(json.loads(typed), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def at_terminal() -> bool:
     """Whether somebody sits here who can be asked: they type on stdin and read stderr."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class HookAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the command answers."""
+
+    verdict: Verdict
+    who: str = ""
+    text: str = ""
+    arguments: dict[str, Any] | None = None
+    always: dict[str, Any] | None = None
+
+
+class Command:
+    """Puts questions to a command. Raises `Refused`, status 2, when there is no such command."""
+
+    def __init__(self, command: str, view: Watch) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise Refused(f"--on-question {command!r} can't be split into words: {error}", "", Status.USAGE) from error
+        if not self._words or shutil.which(self._words[0]) is None:
+            raise Refused(f"--on-question: there is no command {command!r}", "", Status.USAGE)
+        self._command = command
+        self._view = view
+
+    async def __call__(self, question: Question) -> runner.Answer | None:
+        """The command's answer, or None to leave the question open."""
+        state = self._view.state
+        asked = {"run": state.run if state is not None else None, **as_json.question(question)}
+        try:
+            status, output = await self._output(msgspec.json.encode(asked))
+        except OSError as error:
+            return self._open(question, f"it could not be started: {error.strerror or error}")
+        if status != 0:
+            return self._open(question, f"it ended with status {status}")
+        return self._read(question, output)
+
+    def _read(self, question: Question, output: bytes) -> runner.Answer | None:
+        try:
+            said = msgspec.json.decode(output or b"null", type=HookAnswer | None)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            return self._open(question, f"its answer can't be read: {error}")
+        if said is None:
+            return None
+        if said.verdict not in FITS[question.kind]:
+            return self._open(question, f"{said.verdict} does not answer a question of kind {question.kind}")
+        return runner.Answer(said.verdict, said.who or self._command, said.text, said.arguments, said.always)
+
+    async def _output(self, asked: bytes) -> tuple[int | None, bytes]:
+        """The command's exit status and output. Raises `OSError` when it can't be started; a signal ends it.
+
+        It talks through files: children of its own may hold a pipe for long after it has ended.
+        """
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
+            given.write(asked)
+            given.seek(0)
+            child = subprocess.Popen(self._words, stdin=given, stdout=output)  # noqa: ASYNC220, S603 (quick; the user's own words)
+            try:
+                await asyncio.to_thread(child.wait)
+            finally:
+                child.kill()
+            output.seek(0)
+            return child.returncode, output.read().strip()
+
+    def _open(self, question: Question, why: str) -> runner.Answer | None:
+        """No answer, and the reason on stderr."""
+        out.err(f"refold: question {question.id} stays open: {self._command}: {why}")
+        return None

@@ -11,7 +11,6 @@
 Bad input never gives a traceback. An error that no rule here knows is one sentence too; `--verbose` adds its traceback.
 """
 
-import errno
 from enum import IntEnum
 from typing import NoReturn
 
@@ -86,8 +85,3 @@ def say(error: BaseException) -> None:
     hint = getattr(error, "hint", "") if known else "`refold --verbose ...` shows where it comes from."
     if hint and not isinstance(error, OSError):
         err(f"  {one_line(hint, MAX_SAID)}")
-
-
-def is_broken_pipe(error: BaseException) -> bool:
-    """Whether the reader of our output has gone, which is no failure to report."""
-    return isinstance(error, OSError) and error.errno == errno.EPIPE

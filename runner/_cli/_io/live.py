@@ -19,6 +19,7 @@ import replay
 import runner
 from replay import CallState, State
 from replay.events import AttemptMarked, LookupAsked
+from runner._cli._io.progress import Watch
 from runner._cli._render import event_text, question_text
 from runner._cli._render.escape import arguments, escape, marked, one_line
 
@@ -27,13 +28,13 @@ TAIL, ROWS = 800, 8
 """Characters and lines of the end of a text that is being written."""
 
 
-class Live:
+class Live(Watch):
     """A view to be entered; `clock` gives seconds and only its differences matter. `runs` is where the run lives."""
 
     def __init__(
         self, console: Console | None = None, clock: Callable[[], float] = time.monotonic, *, runs: str | None = None
     ) -> None:
-        self.state: State | None = None
+        super().__init__()
         self._runs = runs
         self._following: asyncio.Task[None] | None = None
         self._asked, self._text = (0, 0), ""

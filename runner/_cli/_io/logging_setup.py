@@ -5,23 +5,14 @@ The library configures neither structlog nor logging; this command does, once, t
 
 import logging
 import os
+import sys
 from collections.abc import MutableMapping
 from typing import Any
 
-from runner._cli._io import out
 from runner._cli._io.errors import Refused, Status
 from runner._cli._render.escape import one_line
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-
-
-class _Stderr:
-    """Prints what the processors made; it looks stderr up each time, because tests and views replace it."""
-
-    def msg(self, message: str) -> None:
-        out.err(one_line(message))
-
-    log = debug = info = warning = error = critical = exception = fatal = msg
 
 
 def configure(*, verbose: bool) -> None:
@@ -35,25 +26,24 @@ def configure(*, verbose: bool) -> None:
         return
     if name not in LEVELS:
         raise Refused(f"REFOLD_LOG={name!r} is not a level", f"The levels are: {', '.join(LEVELS)}.", Status.USAGE)
-    _configure("%H:%M:%S", _sentence, LEVELS[name], lambda *_: _Stderr())
+    _configure("%H:%M:%S", _sentence, LEVELS[name], "stderr")
 
 
 def as_json_lines() -> None:
     """Print what the library says of its work on stdout, a line of JSON each, whatever level was set before."""
     import structlog
 
-    as_json = structlog.processors.JSONRenderer(default=str)
-    _configure("iso", as_json, logging.INFO, structlog.PrintLoggerFactory())
+    _configure("iso", structlog.processors.JSONRenderer(default=str), logging.INFO, "stdout")
 
 
-def _configure(times: str, renderer: Any, level: int, loggers: Any) -> None:
+def _configure(times: str, renderer: Any, level: int, stream: str) -> None:
     import structlog
 
     stamp = structlog.processors.TimeStamper(fmt=times, utc=True)
     structlog.configure(
         processors=[structlog.stdlib.add_log_level, stamp, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=loggers,
+        logger_factory=lambda *_: structlog.PrintLogger(getattr(sys, stream)),  # views replace it from time to time
         cache_logger_on_first_use=False,
     )
 
@@ -61,4 +51,4 @@ def _configure(times: str, renderer: Any, level: int, loggers: Any) -> None:
 def _sentence(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
     """`14:03:59 info model failed error=...`, on one line."""
     head = " ".join(str(event.pop(name)) for name in ("timestamp", "level", "event") if name in event)
-    return " ".join([head, *(f"{name}={value}" for name, value in event.items())])
+    return one_line(" ".join([head, *(f"{name}={value}" for name, value in event.items())]))

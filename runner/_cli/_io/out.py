@@ -6,7 +6,7 @@ JSON is printed in ASCII, which no terminal obeys and every locale shows.
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -55,8 +55,9 @@ def heading(text: str) -> None:
     out(text)
 
 
-def rows(pairs: Sequence[Row]) -> None:
+def rows(pairs: Iterable[Row]) -> None:
     """Named values below each other, the values lined up. A command in a value stays on one line, to be copied."""
+    pairs = list(pairs)
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
         if on_terminal():

@@ -1,8 +1,12 @@
 """A state or an event in words for a person, one line each."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
+import eventlog
 import replay
 from replay import State
 from replay import events as logged
@@ -142,3 +146,21 @@ SAID: dict[type[Any], Callable[[Any, State], str]] = {
 def event(happened: replay.AnyEvent, state: State) -> str:
     """One event in a sentence; `state` has it folded."""
     return SAID[type(happened)](happened, state)
+
+
+class Seen(NamedTuple):
+    """One event of a log, as it stands there and decoded, and the state with it folded."""
+
+    raw: msgspec.Raw
+    event: replay.AnyEvent
+    state: State
+
+
+def seen(lines: Iterable[eventlog.Line], state: State = replay.NEW) -> Iterator[Seen]:
+    """Every event of some lines that follow a state. Raises what the fold raises."""
+    for line in lines:
+        for raw in line.events:
+            happened = replay.decode(raw, seq=line.seq)
+            state = replay.step(state, happened, line.at, seq=line.seq)
+            state = replace(state, seq=line.seq, life=line.life, at=line.at)
+            yield Seen(raw, happened, state)
