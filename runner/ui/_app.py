@@ -24,7 +24,7 @@ import eventlog
 import replay
 import runner
 from runner._agent.agent import AnyAgent
-from runner._cli._render import _page, as_json, audit_text, event_text, question_text
+from runner._cli._render import _page, as_json
 from runner._cli._render._page._texts import Texts
 from runner.ui import _actions, _listing, _live
 from runner.ui._guard import Allow, Guard, Identify, readers
@@ -103,7 +103,7 @@ class _Console:
         """The list of runs."""
         found = [info for info in await self._listing.all() if self._may(request, "read", info.run)]
         page = _listing.page(found, request.query_params)
-        return _shown(request, "runs.html", page=page, asked=request.query_params, word=_listing.word)
+        return _shown(request, "runs.html", page=page, asked=request.query_params)
 
     async def inbox(self, request: Request) -> Response:
         """What all runs ask."""
@@ -124,18 +124,19 @@ class _Console:
         return Response(page, media_type="text/html")
 
     def _page(self, run: str, may: set[str], near: str, facts: dict[str, Any], audited: runner.review.Audited) -> str:
-        state = audited.state
-        more = {
-            "state": state,
-            "holder": self._store.holder(run),
-            "forks": self._listing.forks(run),
-            "rung": _listing.rung,
-            "may": may,
-            "answers": {run} if "answer" in may else set(),
-            "here": state.agent in self._agents,
-        }
-        template = _templates().get_template("run.html")
-        return _page.render(audited, runner.review.SECRET_PATTERNS, template, near, **facts, **more)
+        return _page.render(
+            audited,
+            runner.review.SECRET_PATTERNS,
+            _templates().get_template("run.html"),
+            near,
+            state=audited.state,
+            holder=self._store.holder(run),
+            forks=self._listing.forks(run),
+            may=may,
+            answers={run} if "answer" in may else set(),
+            here=audited.state.agent in self._agents,
+            **facts,
+        )
 
     async def events(self, request: Request) -> Response:
         """What happens in a run from a line on."""
@@ -220,19 +221,20 @@ async def _form(request: Request) -> dict[str, str]:
 
 @functools.cache
 def _templates() -> Any:
-    return _page.environment(HERE)
+    made = _page.environment(HERE)
+    made.globals.update(ago=_listing.ago, rung=_listing.rung, word=_listing.word)
+    return made
 
 
 def _facts(request: Request) -> dict[str, Any]:
-    """What every page knows."""
-    facts = {"base": request.scope.get("root_path", ""), "csrf": request.state.csrf, "person": request.state.person}
-    return facts | {"asking": question_text, "ago": _listing.ago}
+    """What every page knows of who looks at it."""
+    return {"base": request.scope.get("root_path", ""), "csrf": request.state.csrf, "person": request.state.person}
 
 
 def _shown(request: Request, name: str, status: int = 200, **more: Any) -> Response:
     texts = Texts(runner.review.SECRET_PATTERNS, (), 0)
-    given = {**_page.looks(), **_facts(request), "texts": texts, "told": audit_text, "words": event_text, **more}
-    return Response(_templates().get_template(name).render(given), status, media_type="text/html")
+    page = _templates().get_template(name).render(**_facts(request), texts=texts, **more)
+    return Response(page, status, media_type="text/html")
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -12,7 +12,6 @@ import string
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,15 +44,9 @@ def bench(runs: str, *, saves: int, as_json: bool) -> None:
     written is removed again.
     """
     directory = Path(str(eventlog.store(runs)))
-    made = [path for path in (directory, *directory.parents) if not path.exists()]
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".bench-", dir=directory, ignore_cleanup_errors=True) as place:
-            found = measured(Path(place), saves)
-    finally:
-        for path in made:
-            with suppress(OSError):  # somebody has put a run there meanwhile
-                path.rmdir()
+    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=there, ignore_cleanup_errors=True) as place:
+        found = measured(Path(place), saves)
     if as_json:
         out.as_json(found)
         return
@@ -76,11 +69,12 @@ def measured(place: Path, saves: int) -> dict[str, Any]:
         ResultRecorded(call=f"{n}.0", how="ran", n=1, text="".join(texts.choices(letters, k=SIZE)))
         for n in range(saves)
     ]
-    kind = _storage(place)
+    kind = ""
     appends, snapshots, flushes = list[list[float]](), list[list[float]](), 0.0
     for turn in range(ROUNDS):
         disk = Counting()
         with eventlog.Directory(place, disk=disk).create(f"r{turn}", at=datetime.now(UTC), events=[]) as log:
+            kind = _storage(place, log)
             before = disk.flushes
             appends.append([_timed(_append, log, event) for event in events])
             flushes = (disk.flushes - before) / saves
@@ -110,15 +104,14 @@ class Counting(eventlog.Disk):
         super().datasync(fd)
 
 
-def _storage(place: Path) -> str:
+def _storage(place: Path, log: eventlog.Log) -> str:
     """What the directory stands on. Raises `Refused` where a flush reaches no disk."""
-    eventlog.store(place).create("probe", at=datetime.now(UTC), events=[]).close()
-    storage = eventlog.store(place).read("probe").storage
-    if storage is None or storage.survives != "power loss":
-        kind = "something unknown" if storage is None else storage.kind
-        why = f"{place.parent} is on {kind}, where a flush reaches no disk"
+    header = log.lines[0].header
+    assert header is not None
+    if header.storage.survives != "power loss":
+        why = f"{place.parent} is on {header.storage.kind}, where a flush reaches no disk"
         raise Refused(why, "Name a directory on a disk with --runs DIR.")
-    return storage.kind
+    return header.storage.kind
 
 
 def _timed(save: Callable[..., object], *given: object) -> float:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 import runner
 from replay import Audit, Finding
-from runner._cli._render import audit_text, event_text
+from runner._cli._render import audit_text, event_text, question_text
 from runner._cli._render._page import _rows
 from runner._cli._render._page._axis import Axis
 from runner._cli._render._page._texts import Texts
@@ -39,20 +39,16 @@ def render(
     rows = [row for row in rows if row.seq in part]
     written = list(_rows.written(audited.lines[part.start : part.stop]))
     return (template or environment().get_template("page.html")).render(
-        **looks(),
         audited=audited,
         story=story,
         rows=rows,
         part=part,
         written=written,
         findings=sorted(story.findings, key=_first),
-        weight=_rows.weight,
         sums={line.seq: line.sum for line in audited.lines},
         axis=Axis(each.line.at for each in written),
         waiting=[(call, question) for call in story.calls for question in call.questions if question.answer is None],
         texts=Texts(patterns, _sharing(story, rows, written), sum(len(line.events) for line in written)),
-        told=audit_text,
-        words=event_text,
         spans=audit_text.spans(story),
         **more,
     )
@@ -61,21 +57,32 @@ def render(
 @cache
 def looks() -> dict[str, str]:
     """Style and script, with the digests by which a content policy names them."""
-    style, script = (HERE / "page.css").read_text("utf-8"), (HERE / "page.js").read_text("utf-8")
-    digests = {"style_digest": _digest(style), "script_digest": _digest(script)}
-    return {"style": _as_it_is(style), "script": _as_it_is(script), **digests}
+    found = dict[str, str]()
+    for name, file in (("style", "page.css"), ("script", "page.js")):
+        text = (HERE / file).read_text("utf-8")
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        found |= {name: Markup(text), f"{name}_digest": f"'sha256-{digest}'"}  # noqa: S704 (our own file)
+    return found
 
 
 @cache
 def environment(*places: Path) -> jinja2.Environment:
-    """The templates of these places and the page's own, made into code once for a process."""
-    return jinja2.Environment(
+    """The templates of these places and the page's own, made into code once for a process, with what all may use."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([*places, HERE]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    made.globals |= {
+        "told": audit_text,
+        "words": event_text,
+        "asking": question_text,
+        "weight": _rows.weight,
+        **looks(),
+    }
+    return made
 
 
 def _sharing(story: Audit, rows: Sequence[_rows.Row], written: Sequence[_rows.Written]) -> Iterator[str]:
@@ -95,12 +102,3 @@ def _sharing(story: Audit, rows: Sequence[_rows.Row], written: Sequence[_rows.Wr
 def _first(finding: Finding) -> tuple[int, tuple[int, ...], str]:
     """What is wrong comes before what is worth a look, and that before what is good to know."""
     return ("heavy", "middle", "light").index(_rows.weight(finding)), finding.seqs, finding.kind
-
-
-def _as_it_is(text: str) -> Markup:
-    return Markup(text)  # noqa: S704 (our own file)
-
-
-def _digest(text: str) -> str:
-    """How a content security policy names a style or a script."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
