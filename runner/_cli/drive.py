@@ -4,14 +4,16 @@ What is not finished names the command that goes on.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import runner
 from runner._cli._io import out
 from runner._cli._io.ask import Command, Terminal, at_terminal
 from runner._cli._io.errors import Refused, Status
-from runner._cli._io.progress import view
+from runner._cli._io.progress import Watch, is_drawable
 from runner._cli._render import question_text
 from runner._cli.options import account
 
@@ -35,7 +37,7 @@ def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | N
     terminal; `again` makes the command that goes on with a run. Raises `Refused` when the run stopped, and what else
     `go` raises.
     """
-    with view(runs) as watch:
+    with _view(runs) as watch:
         terminal = Terminal(watch, account()) if at_terminal() else None
         hook = terminal if command is None else Command(command, watch)
         try:
@@ -55,6 +57,18 @@ def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | N
     if isinstance(result, runner.Paused):
         out.out(f"Then go on: {again(result.run)}")
     return result
+
+
+@contextmanager
+def _view(runs: str) -> Iterator[Watch]:
+    """The view of a run in `runs` that fits where stderr goes."""
+    if not is_drawable(sys.stderr):
+        yield Watch()
+        return
+    from runner._cli._io.live import Live
+
+    with Live(runs=runs) as live:
+        yield live
 
 
 def _park(run: str, runs: str) -> None:

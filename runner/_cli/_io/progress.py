@@ -1,9 +1,8 @@
-"""Progress of a run: a live view where a person watches a terminal, else one plain line for each event, on stderr."""
+"""Progress of a run where no terminal can show a live view: one plain line for each event, on stderr."""
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from msgspec.structs import replace
@@ -55,15 +54,3 @@ def said(state: State, event: replay.AnyEvent) -> str:
 def is_drawable(stream: TextIO) -> bool:
     """Whether a person watches, on a terminal that can show a view."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-@contextmanager
-def view(runs: str) -> Iterator[Watch]:
-    """The view of a run in `runs` that fits where stderr goes."""
-    if not is_drawable(sys.stderr):
-        yield Watch()
-        return
-    from runner._cli._io.live import Live
-
-    with Live(runs=runs) as live:
-        yield live
