@@ -13,7 +13,7 @@ import errno
 import hashlib
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
@@ -246,12 +246,16 @@ def _remove(disk: eventlog.Disk, root: Path, path: str) -> None:
 
 
 def changed(
-    root: str | None, files: Mapping[str, tuple[str | None, ...]], disk: eventlog.Disk = eventlog.DISK
+    root: str | None,
+    files: Mapping[str, tuple[str | None, ...]],
+    disk: eventlog.Disk = eventlog.DISK,
+    *,
+    settle: bool = True,
 ) -> list[FileHash]:
     """The files that hold no content the log explains, each with the content it has now.
 
-    What an interrupted write left beside them is removed, and their names are made durable, which it may not have come
-    to. Raises `NoWorkspace` when the directory is gone.
+    With `settle`, for whoever holds the run, what an interrupted write left beside them is removed, and their names are
+    made durable, which it may not have come to. Raises `NoWorkspace` when the directory is gone.
     """
     if not files:
         return []
@@ -259,10 +263,15 @@ def changed(
         raise NoWorkspace(root)
     found, synced = [], set[Path]()
     for path, explained in files.items():
-        now = _settle(disk, Path(root), path, synced)
+        now = _settle(disk, Path(root), path, synced) if settle else hash_file(Path(root), path, disk)
         if now not in explained:
             found.append(FileHash(path=path, sha256=now))
     return found
+
+
+def names(changed: Iterable[FileHash]) -> str:
+    """Changed files, as a sentence names them."""
+    return ", ".join(f"{file.path} ({'gone' if file.sha256 is None else 'changed'})" for file in changed)
 
 
 def _settle(disk: eventlog.Disk, root: Path, path: str, synced: set[Path]) -> str | None:

@@ -21,5 +21,4 @@ def found(state: State, moved: str | None, accept: str | None, disk: eventlog.Di
         return events
     if by:
         return [*events, WorkspaceAccepted(by=by, files=tuple(changed))]
-    names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
-    return [RunStopped(reason="WorkspaceChanged", detail=names)]
+    return [RunStopped(reason="WorkspaceChanged", detail=workspace.names(changed))]

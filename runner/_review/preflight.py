@@ -12,7 +12,6 @@ knowing: drift.
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -32,7 +31,7 @@ from runner._policy.pending import Pending
 from runner._review import call_issues
 from runner._review.call_issues import PreflightIssue
 from runner._runs.listing import list_runs
-from runner.errors import BadAgent, Stopped
+from runner.errors import BadAgent, NoWorkspace, Stopped
 
 
 class Preflight(msgspec.Struct, frozen=True):
@@ -152,18 +151,14 @@ def _issues(state: State, run: str, agent: AnyAgent | None, now: datetime) -> It
 
 def _files(state: State) -> Iterator[PreflightIssue]:
     """What a resume would find in the workspace. Nothing there is touched."""
-    if not state.files:
-        return
-    root = Path(state.workspace or "")
-    if state.workspace is None or not root.is_dir():
+    try:
+        changed = workspace.changed(state.workspace, state.files, settle=False)
+    except NoWorkspace:
         yield PreflightIssue("workspace-changed", f"its workspace {state.workspace} is not there", blocks=True)
         return
-    now = {path: workspace.hash_file(root, path) for path in state.files}
-    changed = [f"{p} ({'gone' if now[p] is None else 'changed'})" for p in state.files if now[p] not in state.files[p]]
     if changed:
-        yield PreflightIssue(
-            "workspace-changed", f"files hold what the run did not write: {', '.join(changed)}", blocks=True
-        )
+        says = f"files hold what the run did not write: {workspace.names(changed)}"
+        yield PreflightIssue("workspace-changed", says, blocks=True)
 
 
 def _tools(state: State, agent: AnyAgent) -> Iterator[PreflightIssue]:

@@ -15,7 +15,7 @@ import eventlog
 import replay
 from replay import State
 from replay.events import ChildStarted, RunStopped
-from replay.values import FileHash, ParentEffect
+from replay.values import ParentEffect
 from runner._agent import keys, sanitize, workspace
 from runner._clock import Clock, LogClock
 from runner._runs import load, status
@@ -61,10 +61,13 @@ def fork(
     clock = clock or Clock(store.now)
     if dry:
         lines = store.read(run).lines
-        return _planned(store, lines, run, at, new, clock.wall(), LogClock(clock, lines[-1].at).now()).state
+        forked = _planned(store, lines, run, at, new, clock.wall(), LogClock(clock, lines[-1].at).now())
+        _same_files(run, at, forked, settle=False)
+        return forked.state
     with load.held(store, run) as log:
         now = LogClock(clock, log.at).now()
         forked = _planned(store, log.lines, run, at, new, clock.wall(), now)
+        _same_files(run, at, forked, settle=True)
         made = store.fork(
             [line for line in log.lines if line.seq <= at],
             forked.event.run,
@@ -102,8 +105,10 @@ def _planned(
         pid=pid,
         others=others,
     )
-    _no_unfinished_child(run, at, forked)
-    _same_files(run, at, forked)
+    for call in forked.state.calls:
+        if call.child is not None and call.result is None:  # two runs would carry that child on
+            why = f"its child run {call.child.run} is unfinished there; fork it at a line before that began, or later"
+            raise NotForkable(run, at, why)
     return forked
 
 
@@ -120,14 +125,6 @@ def _checked(lines: Sequence[eventlog.Line], run: str, at: int) -> State:
     if state.parent_call is not None:
         raise NotForkable(run, at, f"it is a child of {state.parent_call.run}; fork that")
     return state
-
-
-def _no_unfinished_child(run: str, at: int, forked: replay.Fork) -> None:
-    """Refuses a line at which a child run has begun and not given its result: two runs would carry it on."""
-    for call in forked.state.calls:
-        if call.child is not None and call.result is None:
-            why = f"its child run {call.child.run} is unfinished there; fork it at a line before that began, or later"
-            raise NotForkable(run, at, why)
 
 
 def _of_children(store: eventlog.Store, run: str, at: int, lines: Sequence[eventlog.Line]) -> Iterator[ParentEffect]:
@@ -183,12 +180,12 @@ def _effects(store: eventlog.Store, run: str, at: int, other: str) -> list[Paren
     ]
 
 
-def _same_files(run: str, at: int, forked: replay.Fork) -> None:
-    """Refuses a workspace that is not as it was at the line."""
-    changed: list[FileHash] = workspace.changed(forked.state.workspace, forked.files)
+def _same_files(run: str, at: int, forked: replay.Fork, *, settle: bool) -> None:
+    """Refuses a workspace that is not as it was at the line. Only whoever holds the run may settle it."""
+    changed = workspace.changed(forked.state.workspace, forked.files, settle=settle)
     if changed:
-        names = ", ".join(f"{f.path} ({'gone' if f.sha256 is None else 'changed'})" for f in changed)
-        raise NotForkable(run, at, f"its workspace does not hold what it held there; first bring back: {names}")
+        why = f"its workspace does not hold what it held there; first bring back: {workspace.names(changed)}"
+        raise NotForkable(run, at, why)
 
 
 def _over(log: eventlog.Log, forked: replay.Fork, now: datetime, who: str) -> Callable[[], None]:

@@ -1,5 +1,6 @@
 """A fork goes on in the same workspace, which must hold what it held at the line."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,18 @@ def test_at_the_line_of_a_coming_write_the_old_content_and_the_new_are_both_righ
     done = runner.resume_sync("g", agent("", "", "", "over"), runs=runs)
     assert isinstance(done, runner.Finished)
     assert (place / "a.txt").read_text() == "three"
+
+
+def test_a_look_at_a_fork_leaves_what_a_tool_is_just_writing(runs: Path, place: Path) -> None:
+    """A process may hold the run then; the fork itself removes what no process writes any more."""
+    start(runs, place)
+    last = scenes.lines(runs, "p")[-1].seq
+    half = place / f".refold-tmp-{hashlib.sha256(b'a.txt').hexdigest()[:16]}"
+    half.write_text("half")
+    runner.fork("p", at=last, runs=runs, dry=True)
+    assert half.exists()
+    runner.fork("p", at=last, runs=runs, new="f")
+    assert not half.exists()
 
 
 def test_a_workspace_that_is_gone_is_refused(runs: Path, place: Path) -> None:

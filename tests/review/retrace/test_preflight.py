@@ -1,6 +1,7 @@
 """Preflight: for every unfinished run whether the current code can go on, and what stands in the way."""
 
 import functools
+import hashlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -312,6 +313,7 @@ def noted(runs: Path, tmp_path: Path) -> Path:
         (lambda place: (place / "note.txt").write_text("two"), "note.txt (changed)"),
         (lambda place: (place / "note.txt").unlink(), "note.txt (gone)"),
         (lambda place: place.rename(place.with_name("elsewhere")), "is not there"),
+        (lambda place: place.symlink_to(place.rename(place.with_name("elsewhere"))), "is not there"),
     ],
 )
 def test_a_workspace_that_somebody_changed_keeps_a_run_from_going_on(
@@ -328,7 +330,7 @@ def test_a_workspace_that_somebody_changed_keeps_a_run_from_going_on(
 
 def test_looking_changes_nothing_and_needs_no_right_to_write(noted: Path, runs: Path) -> None:
     """It is asked while the old code still runs; what a tool is just writing beside a file stays there."""
-    beside = noted / ".tmp-note.txt"
+    beside = noted / f".refold-tmp-{hashlib.sha256(b'note.txt').hexdigest()[:16]}"
     beside.write_text("half", encoding="utf-8")
     files = {path: path.read_bytes() for path in (*runs.rglob("*"), *noted.iterdir()) if path.is_file()}
     (runs / "noted").chmod(0o500)
