@@ -11,9 +11,7 @@ Pure: no clock, no disk, no tool, no randomness; time is an input that the log h
 from typing import TYPE_CHECKING, Any
 
 from replay import events, messages, state, values
-from replay._codec import FOLD_VERSION, decode, dump, encode, restore, tag
-from replay._digest import of as digest
-from replay._digest import of_value as digest_value
+from replay._codec import FOLD_VERSION, decode, digest, digest_value, dump, encode, restore, tag
 from replay._event import Event
 from replay._fold import fold, load, step
 from replay._fold_asks import with_queue

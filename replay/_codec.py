@@ -1,12 +1,14 @@
-"""Events to bytes and back, and states for snapshots.
+"""Events to bytes and back, states for snapshots, and digests of both.
 
 An event is encoded, decoded and compared before it may be written. So a value that JSON would change (a NaN becomes
 null, and a constructor checks no types) is refused in memory, and not found out at a resume.
 An event whose tag this version does not know is kept whole: a later version may have written it.
 A snapshot is a cache of the fold; the log alone is the truth.
+A digest is the first 16 bytes of SHA-256, in hex.
 """
 
 import functools
+import hashlib
 import operator
 from typing import Any, get_type_hints
 
@@ -36,9 +38,6 @@ _encoder = msgspec.json.Encoder()
 def _decoder() -> msgspec.json.Decoder[Event]:
     """Made when it is first used: a program that lists runs decodes no event."""
     return msgspec.json.Decoder(functools.reduce(operator.or_, EVENTS.values()))
-
-
-_envelope = msgspec.json.Decoder(_Envelope)
 
 
 def tag(event: AnyEvent) -> str:
@@ -73,17 +72,12 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> AnyEvent:
     except (msgspec.MsgspecError, RecursionError) as error:
         why = str(error)
     try:
-        envelope = _envelope.decode(raw)
+        envelope = msgspec.json.decode(raw, type=_Envelope)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise Undecodable(seq, str(error)) from error
     if envelope.type in EVENTS:
         raise Undecodable(seq, f"{envelope.type}: {why}")
     return UnknownEvent(envelope.type, bytes(raw), envelope.ignorable)
-
-
-def encode_value(value: msgspec.Struct) -> str:
-    """A value of an event as JSON text, for showing and comparing."""
-    return _encoder.encode(value).decode()
 
 
 _state_encoder = msgspec.json.Encoder(enc_hook=list)  # a history is the one part for which JSON has no form
@@ -109,3 +103,28 @@ def restore(data: bytes) -> State | None:
         return None
     fields = {name: getattr(stored, name) for name in State.__struct_fields__}
     return State(**fields | {"messages": History(stored.messages)})
+
+
+_sorted = msgspec.json.Encoder(order="deterministic")
+_sha256 = hashlib.sha256()
+"""Copied for each digest. Looking the algorithm up takes as long as digesting a few hundred bytes."""
+
+
+def digest(data: bytes) -> str:
+    """Digests bytes into 32 hex digits."""
+    running = _sha256.copy()
+    running.update(data)
+    return running.hexdigest()[:32]
+
+
+def digest_value(value: object) -> str:
+    """Digests the canonical JSON of a value (its keys sorted) into 32 hex digits."""
+    return digest(_sorted.encode(value))
+
+
+def digest_conversation(before: str, message: Message) -> str:
+    """Digests a conversation, given the digest of all messages before the last one.
+
+    It is a chain, so that the digest of all messages so far costs one message at each request, not the whole history.
+    """
+    return digest(before.encode() + _sorted.encode(message))

@@ -22,11 +22,6 @@ EVENTS: dict[str, type[Event]] = {}
 """Every class of event, by its tag."""
 
 
-def tag_of(name: str) -> str:
-    """The tag of a class of this name."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class EventType(msgspec.StructMeta):
     """Makes a class of events: a frozen struct that is known by its tag."""
@@ -44,7 +39,7 @@ class EventType(msgspec.StructMeta):
         title: str = "",
     ) -> Any:
         """The class `name`, noted in `EVENTS` if it is legal anywhere."""
-        tag = tag_of(name)
+        tag = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
         made: Any = super().__new__(
             mcs,
             name,

@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from replay import events as e
-from replay._digest import of as digest
+from replay._codec import digest
 from replay._fold_life import add_message, take
 from replay._rules import Broken, Transitions, present, require, shared
 from replay.messages import HAPPENED, Result, ToolResults, UserMessage
@@ -61,16 +61,7 @@ def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
     if event.arguments is not None:
         require(event.n == 1, "only a first marker has arguments")
         require(_covered(state, event.call, event.arguments), "the answer was given for other arguments")
-    attempt = Attempt(
-        n=event.n,
-        key=event.key,
-        effect=event.effect,
-        key_ttl=event.key_ttl,
-        intent=event.intent,
-        marked=at,
-        run=state.run,
-        uid=state.uid,
-    )
+    attempt = Attempt(**shared(Attempt, event), marked=at, run=state.run, uid=state.uid)
     bound = call.bound if event.arguments is None else event.arguments
     put(state, replace(call, attempts=(*call.attempts, attempt), lookups=_NONE, cleared=None, bound=bound))
     state.wait = None
@@ -111,14 +102,7 @@ def recorded(state: Draft, event: e.ResultRecorded, at: datetime) -> None:
     call = open_call(state, event.call)
     guarded = state.passed(event.call, "done") if event.how == "stated" else None
     _settles(event, call, guarded)
-    result = Result(
-        call=event.call,
-        tool=call.call.tool,
-        provider_id=call.call.provider_id,
-        how=event.how,
-        text=event.text,
-        images=event.images,
-    )
+    result = Result(**shared(Result, event), tool=call.call.tool, provider_id=call.call.provider_id)
     put(state, replace(call, result=result, lookups=_NONE))
     state.wait, state.uncounted = None, True
     state.replies_refused = state.replies_refused + 1 if event.how == "no_output" else 0

@@ -9,7 +9,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from replay import events as e
-from replay._digest import conversation
+from replay._codec import digest_conversation
 from replay._rules import Transitions, require, shared
 from replay.messages import Message, UserMessage
 from replay.state import Ask, Attempt, CallState, Draft, Failures, Spent, State
@@ -25,7 +25,7 @@ REFUSED = 1_000
 def add_message(state: Draft, message: Message) -> None:
     """One more message is part of the conversation."""
     state.messages.grow(message)
-    state.conversation = conversation(state.conversation, message)
+    state.conversation = digest_conversation(state.conversation, message)
 
 
 @transitions.on(e.RunStarted)

@@ -129,7 +129,8 @@ def retrace(lines: Iterable[Line], decide: Decide, *, definitions: Definitions |
     state, seq, decisions = NEW, -1, 0
     drift: list[Drift] = []
     owed: list[Event] = []
-    for line, after in _with_next(lines):
+    lines = list(lines)
+    for line, after in zip(lines, [*lines[1:], None], strict=True):
         seq = line.seq
         events = [_codec.decode(raw, seq=seq) for raw in line.events]
         if definitions is not None:
@@ -153,16 +154,6 @@ def retrace(lines: Iterable[Line], decide: Decide, *, definitions: Definitions |
     return Retraced(run=state.run, seq=seq, decisions=decisions, drift=tuple(drift), divergence=None)
 
 
-def _with_next(lines: Iterable[Line]) -> Iterator[tuple[Line, Line | None]]:
-    """Each line with the one after it; None after the last."""
-    walk = iter(lines)
-    line = next(walk, None)
-    while line is not None:
-        after = next(walk, None)
-        yield line, after
-        line = after
-
-
 def _decided_now(decide: Decide, state: State, at: datetime) -> tuple[list[Event], str]:
     """What the current code decides, and the sentence for what it raises instead."""
     try:
@@ -180,9 +171,7 @@ def _is_split(line: Line, after: Line | None, rest: Event) -> bool:
 
 
 def _texts(events: Sequence[e.AnyEvent]) -> tuple[str, ...]:
-    return tuple(
-        (event.raw if isinstance(event, e.UnknownEvent) else _codec.encode(event)).decode() for event in events
-    )
+    return tuple(_codec.encode(event).decode() for event in events)
 
 
 def _compare(seq: int, was: Sequence[e.AnyEvent], now: Sequence[Event]) -> list[Drift] | str:
@@ -217,7 +206,8 @@ def _asked(seq: int, held: e.ModelAsked, would: e.ModelAsked) -> list[Drift]:
         (part, getattr(held.digests, part), getattr(would.digests, part))
         for part in ("instructions", "tools", "messages", "parameters")
     ]
-    parts.append(("bound", _codec.encode_value(held.bound), _codec.encode_value(would.bound)))
+    was_bound, would_bound = (msgspec.json.encode(ask.bound).decode() for ask in (held, would))
+    parts.append(("bound", was_bound, would_bound))
     return [Drift(seq=seq, tag="model_asked", part=p, was=was, now=now) for p, was, now in parts if was != now]
 
 
