@@ -20,6 +20,7 @@ is in flight is in doubt then, as after a crash. It ends when it loses its conne
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack, overload
@@ -27,16 +28,22 @@ from typing import Any, TypeVar, Unpack, overload
 import procrastinate
 
 import eventlog
+from runner import _logging
 from runner._agent.agent import Agent, AnyAgent
+from runner._agent.agent_tool import nested
 from runner._engine.save_pool import off_loop
-from runner._service import attach, jobs
+from runner._engine.session import entered, run_session
+from runner._service import attach, due
 from runner._service.attach import RunOptions
-from runner.errors import BadAgent
+from runner._service.carrier import REST, open_due
+from runner.errors import BadAgent, Stopped
 
 Inputs = TypeVar("Inputs")
 __all__ = ["Queue"]
 EVERY, MOST = "* * * * * */5", 500
 """When rows are looked at (the sixth field is seconds), and how many jobs of an agent wait at once for such a look."""
+_GONE = (eventlog.RunLocked, eventlog.NoSuchRun, eventlog.LockLost, eventlog.LogDead, Stopped)
+"""Ends of a look of which the run's row says all there is to do."""
 
 
 class Queue:
@@ -80,14 +87,37 @@ class Queue:
 
         @app.task(name=f"refold.carry_on:{agent.name}", queue=queue)
         async def carry_on(run: str) -> None:
-            await jobs.look_at(run, agent, store)
+            await _look_at(run, agent, store)
 
         @app.periodic(cron=EVERY, periodic_id=agent.name)
         @app.task(name=f"refold.look:{agent.name}", queue=queue)
         async def look(timestamp: int) -> None:  # noqa: ARG001 (procrastinate's own)
             waiting = await app.job_manager.list_jobs_async(queue=queue, task=carry_on.name, status="todo")
             room = max(0, MOST - len(list(waiting)))
-            for run in await off_loop(functools.partial(jobs.due_runs, agent, store, room)):
+            for run in await off_loop(functools.partial(_due_runs, agent, store, room)):
                 await carry_on.defer_async(run=run)
 
         return carry_on
+
+
+async def _look_at(run: str, agent: AnyAgent, store: eventlog.Store) -> None:
+    """Carry a run on, if it is due and nobody has it, until it rests. Raises what it raises, except `_GONE`."""
+    with contextlib.suppress(*_GONE):
+        opened = await off_loop(functools.partial(open_due, run, agent, store=store))
+        if opened is None:
+            return
+        try:
+            async with entered(agent) as resources:
+                await run_session(opened, None, resources, REST)
+        finally:
+            opened.life.end()  # also when there are no resources
+
+
+def _due_runs(agent: AnyAgent, store: eventlog.Store, room: int) -> set[str]:
+    """Up to `room` runs of an agent that are due; for a child run its parent is."""
+    found, log = set(store.due([agent.name], room)), _logging.logger()
+    if inner := nested([agent]).keys() - {agent.name}:
+        names = store.due(inner, room)
+        parents = due.find(store, names, [agent.name], lambda run, error: log.warning(str(error), run=run))
+        found.update(one.run for one in parents)
+    return found

@@ -119,7 +119,7 @@ async def _open(
         except (eventlog.RunExists, eventlog.RunLocked):  # another process was faster
             if run is None:
                 raise
-    await attach.existing(program, task, run, inputs=None, store=store, after=None, read=off_loop)
+    await attach.existing(program, task, run, inputs=None, store=store, after=None)
     return await off_loop(functools.partial(opening.reopen, run, program, **given))
 
 

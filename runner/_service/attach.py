@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
@@ -17,6 +17,7 @@ from runner._engine import opening
 from runner._engine.lifecycle import AttachOptions, carried_on, start, without_loop
 from runner._engine.loop import Watch
 from runner._engine.opening import GRACE
+from runner._engine.save_pool import beside, off_loop
 from runner._engine.session import outcome
 from runner._runs import load
 from runner._runs.questions import OnQuestion, Outcome
@@ -86,15 +87,16 @@ async def run(  # noqa: PLR0913 (each is one thing that a caller may want)
     """
     given: dict[str, Any] = {"workspace": workspace, "watch": watch, "clock": clock, "grace": grace}
     store = eventlog.store(runs)
-    if made(store, run) is None:
+    if await beside(functools.partial(made, store, run)) is None:
         with contextlib.suppress(RunExists, eventlog.RunLocked):  # another process was faster
             begun = {"inputs": inputs, "run": run, "after": after, "labels": labels, "on_question": on_question}
             return await start(agent, task, runs=store, **begun, **given)
-    state = await existing(agent, task, run, inputs=inputs, store=store, after=after, read=_at_once)
+    state = await existing(agent, task, run, inputs=inputs, store=store, after=after)
     stopped = state.stopped
     if stopped is not None and (stopped.final or stopped.reason in HELD):
         return outcome(agent, state)
-    return await carried_on(opening.reopen(run, agent, store=store, held=HELD, **given), on_question)
+    reopen = functools.partial(opening.reopen, run, agent, store=store, held=HELD, **given)
+    return await carried_on(await beside(reopen), on_question)
 
 
 run_sync = without_loop(run)
@@ -156,20 +158,12 @@ def enqueue(
     return made.state.run
 
 
-Read = Callable[[Callable[[], State | None]], Awaitable[State | None]]
-"""How a state is read: here, or in a thread."""
-
-
-async def _at_once(read: Callable[[], State | None]) -> State | None:
-    return read()
-
-
 async def existing(
-    agent: AnyAgent, task: str, run: str, *, inputs: Any, store: eventlog.Store, after: str | None, read: Read
+    agent: AnyAgent, task: str, run: str, *, inputs: Any, store: eventlog.Store, after: str | None
 ) -> State:
     """The state of a run that another call began. Raises `RunExists` unless it began it as this one would."""
     for _ in range(_MAKING):
-        state = await read(functools.partial(made, store, run))
+        state = await off_loop(functools.partial(made, store, run))
         if state is not None:
             break
         await asyncio.sleep(0.005)

@@ -65,9 +65,7 @@ def open_due(
     opened = opening.reopen(run, agent, store=store, watch=watch, grace=grace)
     if isinstance(opened, Finished):
         return None
-    now = store.now()
-    when = due.wake(opened.state, now)
-    if when is None or when > now:
+    if not due.is_due(opened.state, store.now()):
         opened.life.end()
         return None
     return opened
@@ -149,7 +147,8 @@ class Carrier:
             taken = self._queue.take(name for name, resources in self.resources.items() if resources.ready)
             if taken is None:
                 return
-            self.begin(taken.run, self._carry(taken.run, self.agents[taken.agent]))
+            run, agent = taken
+            self.begin(run, self._carry(run, self.agents[agent]))
 
     def begin(self, run: str, work: Coroutine[Any, Any, None]) -> None:
         """Carry a run in a task of its own."""

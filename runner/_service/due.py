@@ -73,22 +73,16 @@ def _carried_with(store: eventlog.Store, run: str, status: _status.RunStatus) ->
     return run, status
 
 
-def wake(state: State, now: datetime) -> datetime | None:
-    """When somebody must look at a run that nobody holds; None: not before a person did something, or never."""
-    return _when(_status.of(state), now)
+def is_due(state: State, now: datetime) -> bool:
+    """Whether somebody must look now at a run that nobody holds."""
+    when = _when(_status.of(state), now)
+    return when is not None and when <= now
 
 
 def _when(status: _status.RunStatus, now: datetime) -> datetime | None:
     """The time of a status's `wake`. What is due at once is due now, also when the clock was set back since."""
     when, at = status.wake, status.at
     return min(when, now) if when is not None and at is not None and when <= at else when
-
-
-class Next(NamedTuple):
-    """A run whose turn it is."""
-
-    run: str
-    agent: str
 
 
 class Queue:
@@ -111,15 +105,15 @@ class Queue:
             second = due.when.timestamp() // 1
             heapq.heappush(self._heaps.setdefault(due.agent, []), (second, random.random(), due.run))  # noqa: S311
 
-    def take(self, agents: Iterable[str]) -> Next | None:
-        """Take the next run of one of these agents."""
+    def take(self, agents: Iterable[str]) -> tuple[str, str] | None:
+        """Take the next run of one of these agents, which is given with it."""
         first = min(((self._heaps[agent][0], agent) for agent in agents if self._heaps.get(agent)), default=None)
         if first is None:
             return None
         (_, _, run), agent = first
         heapq.heappop(self._heaps[agent])
         self._queued.discard(run)
-        return Next(run, agent)
+        return run, agent
 
     def count(self, agent: str) -> int:
         """How many runs of an agent wait."""

@@ -15,7 +15,7 @@ from runner._runs.ask import Receipt, park, stop
 from runner._runs.questions import Outcome
 from runner._runs.say import send
 from runner._service.carrier import Carrier
-from runner._service.due import wake
+from runner._service.due import is_due
 from runner.errors import Interrupted
 
 Output_co = TypeVar("Output_co", covariant=True, default=str)
@@ -78,9 +78,6 @@ class Run(Defaults, Generic[Output_co]):
 
     def _resting(self) -> State | None:
         """The state of a run that nobody carries on and nobody must."""
-        if self._carrier.store.holder(self.id) is not None:
-            return None
-        state = self.state()
-        now = self._carrier.store.now()
-        when = wake(state, now)
-        return state if when is None or when > now else None
+        store = self._carrier.store
+        state = self.state() if store.holder(self.id) is None else None
+        return None if state is None or is_due(state, store.now()) else state

@@ -128,7 +128,7 @@ class Worker:
         except (eventlog.RunExists, eventlog.RunLocked):
             if run is None:
                 raise
-            await existing(agent, task, run, inputs=inputs, store=self._store, after=after, read=off_loop)
+            await existing(agent, task, run, inputs=inputs, store=self._store, after=after)
             await self._look_at([run])
             return Run(carrier, run, agent)
         finally:

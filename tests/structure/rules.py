@@ -43,7 +43,7 @@ runner           |                               | eventlog replay errors _agent
 models           | msgspec anthropic openai httpx httpx2 genai_prices             | replay errors _agent _transport
 web              |                               | eventlog runner errors _transport
 mcp              | httpx2 jsonschema mcp mcp_types pydantic referencing           | runner errors _transport
-procrastinate    | procrastinate                 | eventlog errors _agent _engine _service
+procrastinate    | procrastinate                 | eventlog errors _agent _logging _engine _service
 otel             | opentelemetry                 | eventlog replay runner
 adapters         |                               | _agent _durable
 pydantic_ai      | pydantic_ai pydantic_core    | replay runner errors _agent adapters models
