@@ -29,7 +29,8 @@ LONGEST_WAIT: Final = 3600.0
 
 _PASSING: Final = frozenset({"ConnectionError", "TimeoutError", "TransportError", "Timeout", "ClientConnectionError"})
 """Errors of Python, httpx, requests and aiohttp after which another try may get an answer."""
-_FOR_GOOD: Final = frozenset({"UnsupportedProtocol", "LocalProtocolError"})
+FOR_GOOD: Final = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"})
+"""Errors of httpx that say that the address or the request itself is wrong: asking again sends the same."""
 
 _BY_CLASS: Final[Mapping[int, Meaning]] = {2: "done", 4: "refused"}
 _UNCLEAR: Final = frozenset({408, 409})
@@ -74,7 +75,7 @@ def worth_repeating(error: BaseException | None) -> float | None:
             headers = getattr(response, "headers", None) or {}
             return (retry_after(headers) or SOON) if meaning(status) in ("wait", "unknown") else None
         kinds = {kind.__name__ for kind in type(cause).__mro__}
-        if kinds & _PASSING and not kinds & _FOR_GOOD:
+        if kinds & _PASSING and not kinds & FOR_GOOD:
             return SOON
     return None
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from runner._transport import NOT_CONNECTED, causes, client_error, meaning, retry_after
+from runner._transport import FOR_GOOD, NOT_CONNECTED, causes, client_error, meaning, retry_after
 from runner.errors import ModelError, RunError
 from runner.models import _json
 
@@ -38,8 +38,6 @@ LASTING_KINDS = frozenset({
     "string_above_max_length",
 })  # fmt: skip
 """Kinds of errors that asking again does not change, as are all that begin with `invalid_`."""
-NEVER_SENDABLE = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"})
-"""The address or the request itself is wrong: asking again sends the same."""
 
 MOST_WORDS = 600
 _STATUSES = range(400, 600)
@@ -87,9 +85,9 @@ def failure(error: Exception) -> ModelError | None:
         return _refused(status, response)
     names = {client_error(cause) for cause in causes(error)} - {None}
     if names:
-        unsent = names & (NEVER_SENDABLE | NOT_CONNECTED)
+        unsent = names & (FOR_GOOD | NOT_CONNECTED)
         chain = " from ".join(f"{type(cause).__name__}: {cause}" for cause in causes(error))
-        return ModelError(f"no answer came: {chain}", transient=not names & NEVER_SENDABLE, billed=not unsent)
+        return ModelError(f"no answer came: {chain}", transient=not names & FOR_GOOD, billed=not unsent)
     packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if packages & {"anthropic", "openai"} or (isinstance(error, TypeError) and "authentication" in str(error)):
         return ModelError(f"it can't be asked: {error}", transient=False)

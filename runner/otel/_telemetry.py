@@ -101,7 +101,7 @@ class Telemetry:
             elif began is not None:
                 links[began.span_id] = began
             given = [Link(one) for one in links.values()]
-            span = self._span(state, "invoke_agent", state.agent, ids, about, within, links=given)
+            span = self._span(state, f"invoke_agent {state.agent}", ids, about, within, links=given)
             if span.get_span_context().span_id == ids[1]:
                 for one in _ids.before(state):
                     span.add_link(one)
@@ -109,22 +109,14 @@ class Telemetry:
         return life
 
     def _span(
-        self,
-        state: State,
-        what: str,
-        of: str,
-        ids: tuple[int, int],
-        about: dict[str, Any],
-        within: Span | None,
-        **more: Any,
+        self, state: State, name: str, ids: tuple[int, int], about: dict[str, Any], within: Span | None, **more: Any
     ) -> Span:
-        about = {"gen_ai.operation.name": what, "gen_ai.conversation.id": state.run, **about}
+        operation = name.partition(" ")[0]
+        about = {"gen_ai.operation.name": operation, "gen_ai.conversation.id": state.run, **about}
         context = trace.set_span_in_context(within or trace.INVALID_SPAN)
         token = _ids.wanted.set(ids)
         try:
-            return self._tracer.start_span(
-                f"{what} {of}".strip(), context, attributes=about, start_time=_ns(state), **more
-            )
+            return self._tracer.start_span(name.strip(), context, attributes=about, start_time=_ns(state), **more)
         finally:
             _ids.wanted.reset(token)
 
@@ -141,7 +133,7 @@ class Telemetry:
         life = self._life(state)
         ids = (life.trace_id, _ids.made(8, state.uid, "chat", state.turns + 1, event.purpose, event.n))
         about = {"refold.turn": state.turns + 1, "refold.purpose": event.purpose, "refold.ask": event.n}
-        life.chat = (self._span(state, "chat", "", ids, about, life.span, kind=SpanKind.CLIENT), state.at)
+        life.chat = (self._span(state, "chat", ids, about, life.span, kind=SpanKind.CLIENT), state.at)
 
     @_emit.register
     def _(self, event: e.ReplySaved, state: State) -> None:
@@ -183,7 +175,7 @@ class Telemetry:
         tool = call.call.tool if call is not None else ""
         ids = (life.trace_id, _ids.made(8, state.uid, "call", event.call, event.n))
         about["gen_ai.tool.name"] = tool
-        life.attempts[event.key] = self._span(state, "execute_tool", tool, ids, about, life.span)
+        life.attempts[event.key] = self._span(state, f"execute_tool {tool}", ids, about, life.span)
 
     @_emit.register
     def _(self, event: e.ChildStarted, state: State) -> None:
@@ -192,8 +184,8 @@ class Telemetry:
         about: dict[str, Any] = {"gen_ai.tool.type": "agent", "gen_ai.tool.call.id": event.call}
         about |= {"refold.child": event.run, "gen_ai.tool.name": call.call.tool if call is not None else ""}
         ids = (life.trace_id, _ids.made(8, state.uid, "call", event.call, "life", state.life))
-        span = self._span(state, "execute_tool", about["gen_ai.tool.name"], ids, about, life.span)
-        life.children[event.call] = span
+        name = f"execute_tool {about['gen_ai.tool.name']}"
+        life.children[event.call] = self._span(state, name, ids, about, life.span)
 
     @_emit.register
     def _(self, event: e.ChildRested, state: State) -> None:

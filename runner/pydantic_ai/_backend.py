@@ -18,22 +18,30 @@ from pydantic_ai.durable_exec import (
     ToolsetCallToolId,
     record_durable_unit,
 )
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json, to_jsonable_python
 
 import replay
 from replay.events import ResultRecorded
-from replay.messages import Reply, ToolCall
+from replay.messages import Reply, Stop, ToolCall, Usage
 from replay.values import Digests
 from runner._agent.call import Call
 from runner.adapters import Durable, Verbatim, Withdrawn, counts, current
 from runner.errors import ToolFailed
-from runner.models._prices import Sale, bound
-from runner.pydantic_ai._messages import dump, reply_of
+from runner.models._prices import Sale, bound, cost
 
 T = TypeVar("T")
 _DID_NOTHING = ("approval_required", "call_deferred", "model_retry", "tool_failed", "validation_error")
 """The kinds of what a tool comes to that are no result: pydantic-ai's own words for its control flow."""
 _DEFERRED = _DID_NOTHING[:2]
+_CHANGES = ("timestamp", "run_id", "conversation_id", "instructions")
+"""Fields of a message that are others in each life, or are instructions."""
+_STOPS: Mapping[str, Stop] = {
+    "stop": "stop",
+    "tool_call": "tool_calls",
+    "length": "length",
+    "content_filter": "refusal",
+}
 
 
 _begun: WeakKeyDictionary[Durable, Counter[tuple[str, str]]] = WeakKeyDictionary()
@@ -180,3 +188,38 @@ def _edit(args: dict[str, Any], arguments: Mapping[str, Any], tool: Any, *, want
     new = validator.validate_python(dict(arguments)) if validator is not None else dict(arguments)
     args.clear()
     args.update(new)
+
+
+def dump(message: Any) -> bytes:
+    """What a message is known by: without instructions, and without what is another in each life."""
+    (plain,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+    kept = {name: value for name, value in plain.items() if name not in _CHANGES}
+    parts = [part for part in plain["parts"] if part["part_kind"] != "system-prompt"]
+    kept["parts"] = [{k: v for k, v in part.items() if k not in _CHANGES} for part in parts]
+    return to_json(kept)
+
+
+def reply_of(payload: Mapping[str, Any]) -> Reply:
+    """A model's response as the log tells it; `raw` is the framework's own."""
+    parts, used = payload["parts"], payload.get("usage") or {}
+    calls = tuple(
+        ToolCall(
+            tool=part["tool_name"],
+            arguments=part["args"] if isinstance(part["args"], str) else json.dumps(part["args"] or {}),
+            provider_id=part["tool_call_id"],
+        )
+        for part in parts
+        if part["part_kind"] == "tool-call"
+    )
+    usage = Usage(**{name: used.get(name) or 0 for name in Usage.__struct_fields__})
+    seller = payload.get("provider_name") or payload.get("provider_url") or ""
+    model = payload.get("model_name") or ""
+    return Reply(
+        text="".join(part["content"] for part in parts if part["part_kind"] == "text"),
+        calls=calls,
+        usage=usage,
+        dollars=cost(None, Sale(seller, (model,), None), usage, {}),
+        stop=_STOPS.get(payload.get("finish_reason") or "", "tool_calls" if calls else "stop"),
+        model=model,
+        raw=json.dumps(payload),
+    )

@@ -24,12 +24,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from runner import Call, OutcomeUnknown, ToolFailed, current_call
+from runner import Call, OutcomeUnknown, ToolFailed
 from runner._transport import NEVER_SENT, SOON, Meaning, client_error, retry_after
 from runner._transport import meaning as meaning_of
-from runner.errors import NotInACall
 from runner.web import _body
-from runner.web._hook import MARK, SAFE, Mark
+from runner.web._hook import MARK, SAFE, Mark, calling
 
 CONFLICT: Final = 409
 UNPROCESSABLE: Final = 422
@@ -55,7 +54,7 @@ def result(
         ToolFailed: The attempt certainly did nothing.
         OutcomeUnknown: It may have been carried out.
     """
-    call = _call()
+    call = calling()
     history = list(getattr(response, "history", ()))
     requests = [_request(each) for each in (*history, response)]
     redirected = any(300 <= each.status_code < 400 for each in history)  # noqa: PLR2004 (HTTP's redirects)
@@ -95,7 +94,7 @@ def sending() -> Iterator[None]:
         OutcomeUnknown: It may have been sent, or the block raised `ToolFailed` and an earlier block of the same attempt
             had sent something.
     """
-    call = _call()
+    call = calling()
     acts = call is None or call.acts
     before = call is not None and bool(call.sent)
     try:
@@ -140,13 +139,6 @@ def _may_have_acted(name: str, request: Any) -> bool:
         # redirect that turned the request into a safe one may follow something that acted.
         return mark.hops > 0 if isinstance(mark, Mark) else not _acts(request)
     return _acts(request) or not isinstance(mark, Mark) or mark.keyed or mark.hops > 0
-
-
-def _call() -> Call | None:
-    try:
-        return current_call()
-    except NotInACall:
-        return None
 
 
 def _request(of: Any) -> Any:

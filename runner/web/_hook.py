@@ -105,11 +105,11 @@ class KeyHook:
             _hold(request)
             return _Nothing()
         wanted = request.method in self.methods and (self.only is None or self.only(request))
-        call = self._call() if wanted else None
-        keyed = call is not None and call.acts
-        if call is not None and keyed:
+        call = current_call() if wanted and self.required else calling()
+        acts = call is not None and call.acts
+        if call is not None and acts and wanted:
             self._take(call, request)
-        request.extensions = {**request.extensions, MARK: Mark(keyed, acts=_acting(), origin=_origin(request))}
+        request.extensions = {**request.extensions, MARK: Mark(wanted and acts, acts=acts, origin=_origin(request))}
         _hold(request)
         return _Nothing()
 
@@ -123,14 +123,6 @@ class KeyHook:
         elif seen.acts:
             raise OutcomeUnknown(f"{seen.origin} redirected the request to {there}; nothing was sent there")
 
-    def _call(self) -> Call | None:
-        try:
-            return current_call()
-        except NotInACall:
-            if self.required:
-                raise
-            return None
-
     def _take(self, call: Call, request: Any) -> None:
         own = request.headers.get(self.header)
         n = _subkey.get()
@@ -142,17 +134,18 @@ class KeyHook:
             request.headers[self.header] = f'"{key}"' if self.quoted else key
 
 
-def _acting() -> bool:
+def calling() -> Call | None:
+    """The call that this code belongs to, or None."""
     with contextlib.suppress(NotInACall):
-        return current_call().acts
-    return False
+        return current_call()
+    return None
 
 
 def _hold(request: Any) -> None:
     """Raise `LockLost` when a call's own request may not go any more; see that it goes before the lease ends."""
-    if request.method in SAFE or not _acting():
+    call = calling()
+    if request.method in SAFE or call is None or not call.acts:
         return
-    call = current_call()
     most = next((one for one in LONGEST_WAITS[:-1] if _holds(call, one * len(BEFORE_SENT))), LONGEST_WAITS[-1])
     call.holding(most * len(BEFORE_SENT))
     if most < math.inf:
