@@ -12,6 +12,8 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -71,8 +73,8 @@ class Cursor:
         self.done = False
         self.seq = 0
         self.asked = ""
-        self._steps: dict[str, list[str]] = {}
-        self._counts: dict[str, int] = {}
+        self._steps: dict[tuple[str, int], str] = {}
+        self._numbers: dict[str, list[int]] = {}
         self._here = -1
         self._first = 0
         for line in lines:
@@ -96,7 +98,7 @@ class Cursor:
             case ResultRecorded():
                 self.turns[-1].results[event.call] = event
             case StepRecorded():
-                self._steps.setdefault(event.name, []).append(event.raw)
+                self._steps[event.name, event.n] = event.raw
             case RunResumed() | RunForked():
                 self._drop_failed()
             case PhaseChanged(phase="done"):
@@ -148,10 +150,20 @@ class Cursor:
 
     def step(self, name: str) -> tuple[int, str | None]:
         """The number of the next step of this name, and what it came to, if that is recorded."""
-        n = self._counts.get(name, 0)
-        self._counts[name] = n + 1
-        known = self._steps.get(name, [])
-        return n, known[n] if n < len(known) else None
+        free = self._numbers.setdefault(name, [0])  # those of steps that failed, and the next one
+        n = heapq.heappop(free)
+        if not free:
+            free.append(n + 1)
+        return n, self._steps.get((name, n))
+
+    @contextlib.contextmanager
+    def numbered(self, name: str, n: int) -> Iterator[None]:
+        """Of a step that fails in here nothing is recorded: when it is tried again it has its number."""
+        try:
+            yield
+        except BaseException:
+            heapq.heappush(self._numbers[name], n)
+            raise
 
     def _ahead(self) -> Iterator[tuple[int, ToolCall]]:
         """The calls of the current turn and of later ones: a framework with a memory of its own begins there."""

@@ -138,7 +138,7 @@ class Durable:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
 
         Args:
-            name: The n-th step of a name is handed back as the n-th of it.
+            name: The n-th step of a name is handed back as the n-th of it; one that raised does not count.
             body: Gives a value that JSON holds.
 
         Raises:
@@ -148,13 +148,14 @@ class Durable:
         n, known = self._cursor.step(name)
         if known is not None:
             return json.loads(known)
-        await self.pump.begun()
-        value = body()
-        value = await value if inspect.isawaitable(value) else value
-        try:
-            raw = json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise BadAgent(f"step {name} gave what JSON does not hold: {error}") from error
+        with self._cursor.numbered(name, n):
+            await self.pump.begun()
+            value = body()
+            value = await value if inspect.isawaitable(value) else value
+            try:
+                raw = json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as error:
+                raise BadAgent(f"step {name} gave what JSON does not hold: {error}") from error
         self.pump.executed += 1
         await self.pump.record(StepRecorded(name=name, n=n, raw=raw))
         return json.loads(raw)

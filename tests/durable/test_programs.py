@@ -75,6 +75,37 @@ def test_a_program_that_runs_again_does_only_what_is_not_recorded(tmp_path: Path
     assert outcome.state.turns == outcome.state.spent.total_dollars == 0
 
 
+def test_steps_side_by_side_are_handed_back_by_their_numbers(tmp_path: Path) -> None:
+    """However late each was done: the first of a name is the first that was begun, also if another one failed."""
+    bank, came = Bank(), list[Any]()
+
+    async def main(run: Durable, _task: str, _inputs: None) -> None:
+        done = asyncio.Event()
+
+        async def slow() -> str:
+            await done.wait()
+            return "slow"
+
+        def broken() -> str:
+            done.set()
+            raise ValueError
+
+        async def fast() -> str:
+            try:
+                return str(await run.step("drawn", broken if not came else lambda: "unused"))
+            except ValueError:
+                return str(await run.step("drawn", lambda: "fast"))
+
+        came.append(await asyncio.gather(run.step("drawn", slow), fast(), run.step("drawn", lambda: "last")))
+        bank.breaks_at("drawn")
+
+    bank.breaks = "drawn"
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            runner.run_sync(bank.program(main), "Order.", run="r", runs=tmp_path)
+    assert came == [["slow", "fast", "last"]] * 2
+
+
 def test_a_call_of_a_program_takes_two_lines(tmp_path: Path) -> None:
     """One before it acts, one after."""
     runner.start_sync(Bank().program(), "Order.", run="r", runs=tmp_path)
