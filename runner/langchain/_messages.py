@@ -93,7 +93,8 @@ def packed(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
         return {"map": {str(key): packed(member) for key, member in value.items()}}
     if isinstance(value, list | tuple):
         return [packed(member) for member in value]
-    return to_jsonable_python(value, fallback=str)
+    plain = to_jsonable_python(value, fallback=str)
+    return packed(plain) if isinstance(plain, dict | list) else plain  # an object may look like a mark of ours
 
 
 def unpack(value: Any) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
+    AgentState,
     HumanInTheLoopMiddleware,
     ToolRetryMiddleware,
     human_in_the_loop,
@@ -136,6 +137,29 @@ async def test_a_command_of_a_tool_updates_the_state_in_both_lives(tmp_path: Pat
         Scripted(log=log, replies=once("note")), [note], middleware=middleware(tools={"note": "reads"})
     )
     assert await lives(agent, log, tmp_path) == [("['noted']", ["ask", "note", "ask"]), ("['noted']", [])]
+
+
+async def test_an_object_of_a_command_that_looks_like_a_mark_of_ours_is_none(tmp_path: Path) -> None:
+    """Its one field has the name by which the log marks messages."""
+
+    class Noted(AgentState):
+        noted: Any
+
+    class Note(BaseModel):
+        message: str
+
+    @tool
+    def note() -> Command[Any]:
+        """Note it."""
+        return Command(update={"noted": Note(message="hi"), "messages": [ToolMessage("ok", tool_call_id="note-0")]})
+
+    model = Scripted(log=[], replies=once("note"))
+    agent = create_agent(model, [note], state_schema=Noted, middleware=middleware(tools={"note": "reads"}))
+    found = []
+    for _ in range(2):
+        async with runner.durable("go", runs=tmp_path, run="r"):
+            found.append((await agent.ainvoke(GO))["noted"])
+    assert found == [Note(message="hi"), {"message": "hi"}]
 
 
 async def test_what_another_middleware_retries_belongs_to_one_attempt(tmp_path: Path) -> None:
