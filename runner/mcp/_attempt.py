@@ -27,7 +27,7 @@ from runner.mcp import _transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
 from runner.mcp._terms import Terms
-from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN
+from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN, Leg
 
 MOST_SHOWN = 500
 
@@ -125,12 +125,13 @@ def _reporting(call: Call, progress: Progress | None) -> Any:
 async def _sent(
     connection: Connection, params: mcp.types.CallToolRequestParams, terms: Terms, call: Call, leg: int, progress: Any
 ) -> Any:
+    sent = key(call, leg), call.n
     try:
         return await connection.call(params, progress)
     except mcp.MCPError as error:
         said = f"the server answered with error {error.code}: {error.message}"
-        refused, again = _nothing(connection, terms, error.code, key(call, leg))
-        again = again or (not refused and call.acts and await connection.never_sent(key(call, leg), call.n))
+        refused, again = _nothing(connection, terms, error.code, sent)
+        again = again or (not refused and call.acts and await connection.never_sent(sent))
         if error.code == HEADER_MISMATCH:
             with suppress(mcp.MCPError):
                 await connection.relist()
@@ -141,11 +142,13 @@ async def _sent(
         raise ToolFailed(said, None if refused else SOON) from error
     except ValidationError as error:
         raise OutcomeUnknown(f"the server's answer does not follow the protocol: {error}") from error
+    finally:
+        connection.legs.pop(sent, None)
 
 
-def _nothing(connection: Connection, terms: Terms, code: int, leg: str) -> tuple[bool, bool]:
+def _nothing(connection: Connection, terms: Terms, code: int, leg: Leg) -> tuple[bool, bool]:
     """Whether the server refused this leg before it looked into it, for good or for now."""
-    status = connection.statuses.get(leg)
+    status = connection.legs.get(leg)
     refused = code in terms.refused or status in _transport.REFUSED
     session_over = status == _transport.NO_SESSION and not connection.modern
     return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT or session_over

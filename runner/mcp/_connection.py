@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
 from runner._transport import NEVER_SENT, client_error
-from runner.mcp._transport import watched
+from runner.mcp._transport import Leg, Legs, watched
 
 Elicit = Callable[[Any], Any]
 
@@ -40,24 +40,24 @@ class ServerDown(RunError):
 class Connection:
     """A connection that is open, or was. `tools` are the server's tools, in its order.
 
-    `statuses` are the HTTP statuses of requests of calls, by their keys, where they are known. `modern`: whether the
-    server speaks a protocol without sessions.
+    `legs` are those that were handed over; whoever sent one takes it out. `modern`: whether the server speaks a
+    protocol without sessions.
     """
 
     def __init__(
         self,
         name: str,
-        transport: Callable[[dict[str, int]], AbstractAsyncContextManager[Any]],
+        transport: Callable[[Legs], AbstractAsyncContextManager[Any]],
         elicit: Elicit,
         mode: str,
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.statuses: dict[str, int] = {}
+        self.legs: Legs = {}
         self.modern = False
         self.tools: list[mcp.Tool] = []
         self._name = name
-        self._handed, self._ended = set[tuple[str, int]](), asyncio.Event()
-        self._transport = watched(transport(self.statuses), self._handed, self._ended)
+        self._ended = asyncio.Event()
+        self._transport = watched(transport(self.legs), self.legs, self._ended)
         self._elicit = elicit
         self._mode = mode
         self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
@@ -122,14 +122,14 @@ class Connection:
         request = mcp.types.CallToolRequest(params=params)
         return await session.send_request(request, _RESULT, progress_callback=progress)
 
-    async def never_sent(self, key: str, attempt: int) -> bool:
-        """Whether it is certain that the leg with this key did not reach the server."""
-        if (key, attempt) not in self._handed:
+    async def never_sent(self, leg: Leg) -> bool:
+        """Whether it is certain that this leg did not reach the server."""
+        if leg not in self.legs:
             return True
         if self._ended.is_set():
             with suppress(TimeoutError, asyncio.CancelledError):
                 await asyncio.wait_for(asyncio.shield(self._owner), 1.0)
-        return any(client_error(fault) in NEVER_SENT and _carries(fault, key) for fault in self._faults)
+        return any(client_error(fault) in NEVER_SENT and _carries(fault, leg[0]) for fault in self._faults)
 
 
 def _carries(fault: BaseException, key: str) -> bool:

@@ -22,6 +22,7 @@ from runner.mcp._attempt import Progress
 from runner.mcp._connection import Connection, ServerDown
 from runner.mcp._elicitation import Elicitation
 from runner.mcp._terms import Terms, Trust
+from runner.mcp._transport import Legs
 
 Transport = AbstractAsyncContextManager[Any]
 
@@ -183,9 +184,9 @@ class Server:
                 await self._connection.open(self.connect)
             return self._connection
 
-    def _transport(self, statuses: dict[str, int]) -> Transport:
+    def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):
-            return _transport.transport(self.where, statuses)
+            return _transport.transport(self.where, legs)
         if isinstance(self.where, mcp.StdioServerParameters):
             where = self.where.model_copy(update={"encoding_error_handler": "replace"})  # half a character ends no call
             return mcp.stdio_client(where)

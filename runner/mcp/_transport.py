@@ -24,14 +24,20 @@ META = "dev.refold/"
 KEY, CALL, ATTEMPT, RUN = (META + name for name in ("idempotency-key", "call", "attempt", "run"))
 
 
+Leg = tuple[str, int]
+"""A leg of a call in flight: its key, and the attempt."""
+Legs = dict[Leg, int | None]
+"""The legs in flight that were handed over, each with the HTTP status of its answer where that is known."""
+
+
 @asynccontextmanager
 async def watched(
-    transport: AbstractAsyncContextManager[Any], handed: set[tuple[str, int]], ended: asyncio.Event
+    transport: AbstractAsyncContextManager[Any], legs: Legs, ended: asyncio.Event
 ) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of a transport: they note which legs of calls were handed over, and when the connection ended."""
     async with transport as (read, write):
         try:
-            yield _Read(read, ended), _Write(write, handed)
+            yield _Read(read, ended), _Write(write, legs)
         finally:
             ended.set()
 
@@ -71,7 +77,7 @@ class _Write(_Stream):
         params = getattr(getattr(item, "message", None), "params", None) or {}
         meta = params.get("_meta") or {}
         if KEY in meta:
-            self._noted.add((meta[KEY], meta[ATTEMPT]))
+            self._noted[meta[KEY], meta[ATTEMPT]] = None
         await self._inner.send(item)
 
 
@@ -108,12 +114,14 @@ TIMEOUT = httpx2.Timeout(30.0, read=300.0)
 
 
 @asynccontextmanager
-async def transport(url: str, statuses: dict[str, int]) -> AsyncIterator[Any]:
-    """The SDK's transport to `url`; the status of each answer to a leg goes to `statuses`, by the leg's key."""
+async def transport(url: str, legs: Legs) -> AsyncIterator[Any]:
+    """The SDK's transport to `url`; it notes the status of each answer to a leg in flight."""
 
     async def note(response: httpx2.Response) -> None:
         with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
-            statuses[json.loads(response.request.content)["params"]["_meta"][KEY]] = response.status_code
+            meta = json.loads(response.request.content)["params"]["_meta"]
+            if (leg := (meta[KEY], meta[ATTEMPT])) in legs:
+                legs[leg] = response.status_code
 
     async with (
         httpx2.AsyncClient(timeout=TIMEOUT, event_hooks={"response": [note]}) as client,

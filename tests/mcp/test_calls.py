@@ -151,6 +151,20 @@ def test_one_server_serves_one_event_loop_after_another(shop: Shop, runs: Path) 
     assert len(shop.payments()) == 2
 
 
+def test_a_connection_remembers_nothing_of_calls_that_ended(shop: Shop, runs: Path) -> None:
+    """A worker keeps one for weeks."""
+    server = Server(shop.over_http(), trust=KEPT)
+    known: list[int] = []
+
+    async def count(_: int) -> None:
+        connection = server._connection  # noqa: SLF001 (nothing public tells how much it holds)
+        assert connection is not None
+        known.append(len(connection.legs))
+
+    play(server, runs, one("pay", cents=1), one("broken"), one("pay", cents=2), after=count)
+    assert (text(runs, "3.0") != "", known) == (True, [0] * 4)
+
+
 def test_a_transport_of_one_s_own_is_made_for_each_connection(shop: Shop) -> None:
     """That is how an HTTP client with a login is brought along."""
     made: list[Any] = []
