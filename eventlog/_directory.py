@@ -52,19 +52,15 @@ class Directory(Store):
         self._said: dict[str, _status.Said] = {}
 
     def __str__(self) -> str:
-        """Give the path as it was given."""
         return self._shown
 
     def create_run(self, begin: Beginning, *, ready: Callable[[], None] | None = None) -> Log:
-        """Make the run's directory."""
         return create_run(self.disk, self.path, begin, ready=ready, force=self._force)
 
     def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Log:
-        """Lock a run and make its end safe to write after."""
         return open_log(self.disk, self.path, run, accept, force=self._force)
 
     def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
-        """Read the segments and the head of a run."""
         return scan(self.disk, self.path, run, accept)
 
     def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:  # noqa: ARG002 (a byte is enough)
@@ -80,7 +76,6 @@ class Directory(Store):
         return bytes(found)
 
     def files(self, run: str) -> Files:
-        """Give the files in the run's directory."""
         return Files(self.disk, place(self.disk, self.path, run))
 
     def names(self) -> list[str]:
@@ -94,7 +89,6 @@ class Directory(Store):
         return [name for name in found if is_id(name)]
 
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
-        """Read a small file of each run, and its head."""
         said, self._said = self._said, {} if among is None else self._said
         for name in self.names() if among is None else among:
             found = _status.believed(self.disk, self.path, name, said.get(name))
@@ -103,15 +97,12 @@ class Directory(Store):
             yield name, found.words if found is not None else None, False
 
     def holder(self, run: str) -> Holder | None:
-        """Ask the kernel for the lock, shared and for an instant."""
         return _lock.holder(self.disk, self.path / check_id(run))
 
     def bell(self) -> Bell:
-        """Give the doorbell, the file `.bell`."""
         return Bell(self.disk, self.path / ".bell")
 
     def notes(self) -> set[str]:
-        """List `.notified`, a name that no run has."""
         try:
             return set(self.disk.list(self.path / ".notified"))
         except FileNotFoundError:
@@ -120,7 +111,6 @@ class Directory(Store):
             raise NotARunsDirectory(str(self), said(error)) from error
 
     def note(self, name: str) -> None:
-        """Make an empty file in `.notified`."""
         place = self.path / ".notified"
         try:
             with contextlib.suppress(FileExistsError):
@@ -144,23 +134,18 @@ class Directory(Store):
             return _inbox.post(self.disk, directory, run, name, request)
 
     def inbox(self, run: str) -> Unread:
-        """List the run's directory `inbox`."""
         return _inbox.unread(self.disk, place(self.disk, self.path, run) / INBOX)
 
     def request(self, run: str, name: str) -> bytes | str | None:
-        """Read a file of the run's directory `inbox`."""
         return _inbox.read(self.disk, place(self.disk, self.path, run), name)
 
     def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
-        """Leave a file in `.pruned` and remove the run's directory."""
         return _prune.prune(self.disk, self.path, ended, force=self._force)
 
     def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
-        """Remove files from `.pruned`."""
         return _prune.forget(self.disk, self.path, before, force=self._force, dry=dry)
 
     def parents(self) -> dict[str, str]:
-        """Read the first line of every run, and every tombstone."""
         stones = ((run, _tombstone.read(self.disk, self.path, run)) for run in _prune.names(self.disk, self.path))
         pruned = {run: stone.parent for run, stone in stones if stone is not None and stone.parent is not None}
         return pruned | super().parents()

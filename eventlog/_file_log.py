@@ -101,7 +101,6 @@ class FileLog(Log):
 
     @property
     def status(self) -> Struct | None:
-        """What the last `append` said of the run."""
         if callable(self._status):
             self._status = self._status()
         return self._status
@@ -112,16 +111,13 @@ class FileLog(Log):
 
     @property
     def lease_lost(self) -> bool:
-        """Whether a forked child of an earlier holder lives."""
         return self._lock.lease_lost
 
     @property
     def bytes_since_snapshot(self) -> int:
-        """Bytes of the segments after the snapshot's."""
         return self._sealed + self._segment.end
 
     def holds(self, seconds: float = 0.0) -> bool:  # noqa: ARG002 (the kernel's lock has no end)
-        """Tell whether the locked file still has its name."""
         try:
             self._lock.check()
         except (LockLost, OSError):
@@ -139,15 +135,12 @@ class FileLog(Log):
         return self._writer.do("a roll", self._roll)
 
     def inbox(self) -> list[str]:
-        """List the directory `inbox`."""
         return _inbox.unread(self._disk, self._box).requests
 
     def request(self, name: str) -> bytes | str | None:
-        """Read a file of the directory `inbox`."""
         return _inbox.read(self._disk, self.path, name)
 
     def acknowledge(self, names: Collection[str]) -> set[str]:
-        """Remove files of the directory `inbox`."""
         if self._writer.dead:  # the inbox is the next holder's
             return set()
         return _inbox.remove(self._disk, self.path, names)

@@ -73,7 +73,6 @@ class Witness:
     """The head of a log open for writing."""
 
     def __init__(self, disk: Disk, fd: int) -> None:
-        """Keep an open head file. Made by `write_head`."""
         self._disk, self._fd = disk, fd
 
     def claim(self, head: Head) -> None:

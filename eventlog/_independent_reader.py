@@ -8,7 +8,7 @@ the longest line, and by the longest snapshot.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
@@ -21,6 +21,20 @@ _END: Final = len(',"sum":"') + 32 + len('"}\n')
 _CHECKED: Final = len(',"check":"') + 32 + len('"}\n')
 _HEAD: Final = 256
 _DEPTH: Final = 128
+_STORAGE: Final = {"kind": str, "survives": ("power loss", "killed process"), "why?": str}
+_PARENT: Final = {"run": str, "seq": int, "sum": str}
+_GAP: Final = {"after": int, "before": (int, None), "why": str}
+_SALVAGED: Final = {"run": str, "lines": int, "gaps": [_GAP]}
+_HEADER: Final = {
+    "run": str,
+    "nonce": str,
+    "segment": int,
+    "storage": _STORAGE,
+    "parent?": (_PARENT, None),
+    "salvaged?": (_SALVAGED, None),
+    "snapshot?": str,
+}
+_SNAPSHOT: Final = {"run": str, "seq": int, "sum": str, "version": int}
 
 
 class NotOurs(Exception):
@@ -148,9 +162,8 @@ def snapshot(data: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError, NotOurs):
         return None
     found = dict(zip(("run", "seq", "sum", "version"), values, strict=True))
-    shape = {"run": str, "seq": int, "sum": str, "version": int}
     found["digest"] = digest(text[at + len(',"state":') :].encode())
-    return found if end == len(text) and _is_like(found, shape) and _is_text(state, data) else None
+    return found if end == len(text) and _fits(found, _SNAPSHOT) and _is_text(state, data) else None
 
 
 def _unlike(data: bytes, end: bytes) -> str:
@@ -220,40 +233,22 @@ def _check_header(header: dict[str, Any]) -> None:
         raise NotOurs("a header names no format")
     if header["format"] != FORMAT:
         raise Later(header["format"])
-    good = _is_like(header, {"run": str, "nonce": str, "segment": int}) and _is_storage(header.get("storage"))
-    good = good and isinstance(header.get("snapshot", ""), str)
-    for name, is_good in (("parent", _is_parent), ("salvaged", _is_salvaged)):
-        good = good and (header.get(name) is None or is_good(header[name]))
-    if not good:
+    if not _fits(header, _HEADER):
         raise NotOurs("a header does not hold what it must")
 
 
-def _is_storage(found: object) -> bool:
-    survives = {"survives": {"power loss", "killed process"}.__contains__}
-    return _is_like(found, {"kind": str, "survives": str}, survives) and (
-        "why" not in found or isinstance(found["why"], str)  # type: ignore[operator, index] # it is a dict
-    )
-
-
-def _is_parent(found: object) -> bool:
-    return _is_like(found, {"run": str, "seq": int, "sum": str})
-
-
-def _is_salvaged(found: object) -> bool:
-    def is_gap(gap: object) -> bool:
-        shape = {"after": int, "why": str}
-        return _is_like(gap, shape) and (gap["before"] is None or _is_like(gap, {"before": int}))  # type: ignore[index] # it is a dict
-
-    shape = {"run": str, "lines": int, "gaps": list}
-    return _is_like(found, shape) and all(map(is_gap, found["gaps"]))  # type: ignore[index] # it is a dict
-
-
-def _is_like(found: object, shape: dict[str, type], rules: dict[str, Callable[[Any], bool]] | None = None) -> bool:
-    """Tell whether a value is an object with these fields, each of its type, and keeping its rule if there is one."""
-    if not isinstance(found, dict):
-        return False
-    typed = all(type(found.get(name)) is kind for name, kind in shape.items())
-    return typed and all(rule(found[name]) for name, rule in (rules or {}).items())
+def _fits(found: object, shape: Any) -> bool:
+    """Tell whether a value has a shape: a type, a value, one of several, a list, or an object (`?`: may be missing)."""
+    if isinstance(shape, tuple):
+        return any(_fits(found, one) for one in shape)
+    if isinstance(shape, list):
+        return isinstance(found, list) and all(_fits(one, shape[0]) for one in found)
+    if isinstance(shape, dict):
+        return isinstance(found, dict) and all(
+            _fits(found[name], inner) if (name := key.rstrip("?")) in found else key != name
+            for key, inner in shape.items()
+        )
+    return type(found) is shape or (not isinstance(shape, type) and found == shape)
 
 
 def _is_text(found: object, data: bytes) -> bool:

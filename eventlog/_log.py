@@ -156,7 +156,6 @@ class Log(abc.ABC):
         self._writer.end(None, "it was abandoned", self._let_go)
 
     def __enter__(self) -> Self:
-        """Give itself."""
         return self
 
     def __exit__(

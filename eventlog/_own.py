@@ -65,15 +65,12 @@ class Within(Disk):
         self._disk, self._directory, self._fd = disk, directory, fd
 
     def open(self, path: Path, *, within: int | None = None, **options: Any) -> int:
-        """Open a file."""
         return self._disk.open(path, **options, within=within or self._at(path))
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        """Give a file another name in its directory."""
         self._disk.rename(source, target, within=within or self._at(source))
 
     def unlink(self, path: Path, *, within: int | None = None) -> None:
-        """Remove a name."""
         self._disk.unlink(path, within=within or self._at(path))
 
     def _at(self, path: Path) -> int | None:

@@ -59,7 +59,6 @@ class StructuredError(Exception):
             vars(self)["hint"] = _Sentence().vformat(self.hint, (), vars(self))
 
     def __str__(self) -> str:
-        """Say what is true now."""
         return _Sentence().vformat(self.sentence, (), vars(self)) or super().__str__()
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -32,7 +32,6 @@ class Begun(Generic[_T]):
     """
 
     def __init__(self, writer: Writer, what: str, flush: Flush | None, rest: Callable[[], _T]) -> None:
-        """Belong to a writer."""
         self._writer, self.what, self.flush, self.rest = writer, what, flush, rest
         self.results: list[_T] = []
         self.error: LogError | None = None
@@ -54,7 +53,6 @@ class Writer:
     """
 
     def __init__(self, run: str, disk: Disk) -> None:
-        """Belong to this process."""
         self.dead = ""
         self.run, self._disk = run, disk
         self._pid = disk.pid()

@@ -50,7 +50,6 @@ class OtherFormat(LogError):
     format: int
 
     def __str__(self) -> str:
-        """Name both formats."""
         edition = "an earlier" if self.format < FORMAT else "a later"
         return f"run {self.run} was written by {edition} edition (format {self.format}; this one reads {FORMAT})"
 
@@ -81,7 +80,6 @@ class RunLocked(LogError):
     until: datetime | None = None
 
     def __str__(self) -> str:
-        """Name the holder, as far as it is known."""
         if self.pid is None:
             return f"run {self.run} is held by a process that left no name"
         since = f" since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
@@ -151,7 +149,6 @@ class NoSuchRun(LogError):
     why: str = ""
 
     def __str__(self) -> str:
-        """Name the run and the place."""
         return f"there is no run {self.run} in {self.runs}" + (f": {self.why}" if self.why else "")
 
 
@@ -168,7 +165,6 @@ class RunPruned(NoSuchRun):
     words: Mapping[str, str] = {}
 
     def __str__(self) -> str:
-        """Say all that is known."""
         known = [f"it ended at {self.at:%Y-%m-%d %H:%M:%S} UTC"] if self.at is not None else []
         known += [f"{name} {word}" for name, word in {"sum": self.sum, **self.words}.items() if word]
         return f"run {self.run} of {self.runs} was pruned" + (f": {', '.join(known)}" if known else "")
@@ -183,7 +179,6 @@ class RunExists(LogError):
     differs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Say where, and what differs."""
         other = f", and not with this {', this '.join(self.differs)}" if self.differs else ""
         return f"{self.run} exists already in {self.runs}{other}"
 
@@ -196,7 +191,6 @@ class BadRunId(LogError):
     why: str
 
     def __str__(self) -> str:
-        """Show the id, shortened."""
         shown = self.run if len(self.run) <= 60 else self.run[:60] + "…"  # noqa: PLR2004 - a message, not a limit
         return f"{shown!r} is no run id: {self.why}"
 

@@ -57,7 +57,6 @@ class Rings(Bell):
         self._tried = -_AGAIN
 
     def ring(self, run: str) -> None:
-        """Notify every process that listens."""
         with contextlib.suppress(LogError):
             self._connections.rows("select pg_notify('refold', %s)", (run,))
 

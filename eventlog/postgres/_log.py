@@ -91,7 +91,6 @@ class Row(Log):
 
     @property
     def lease_lost(self) -> bool:
-        """Whether a lease before this one ran out, and no line says so."""
         return self._lease_lost
 
     def found(self, wake: datetime | None, mail: int, *, lost: bool) -> None:
@@ -100,12 +99,10 @@ class Row(Log):
         self._lease_lost = self._untold = lost
 
     def note_lease_lost(self) -> None:
-        """Say no more of it when the run is given back."""
         self._untold = False
 
     @property
     def bytes_since_snapshot(self) -> int:
-        """Bytes of the lines since."""
         return self.weight
 
     def holds(self, seconds: float = 0.0) -> bool:
@@ -123,7 +120,6 @@ class Row(Log):
         return []
 
     def request(self, name: str) -> bytes | str | None:
-        """Read a row of the inbox."""
         query = "select data from refold.inbox where run = %s and name = %s"
         try:
             found = self._rows(query, (self.run, name))
@@ -132,7 +128,6 @@ class Row(Log):
         return found[0][0] if found else None
 
     def acknowledge(self, names: Collection[str]) -> set[str]:
-        """Remove rows of the inbox."""
         given = {"run": self.run, "names": list(names)}
         if names and not self._writer.dead:
             with contextlib.suppress(LogError):

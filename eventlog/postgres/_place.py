@@ -21,7 +21,6 @@ class Place:
         self._shown, self._parameters = shown, parameters
 
     def __str__(self) -> str:
-        """Give user, host, port and database."""
         return self._shown
 
     def connect(self, **options: Any) -> Connection:

@@ -140,11 +140,9 @@ class Rows(Files):
         self._end()
 
     def names(self) -> list[str]:
-        """Name both."""
         return [segment_name(1), HEAD]
 
     def pieces(self, name: str, start: int = 0, end: int | None = None, *, size: int = CHUNK) -> Iterator[bytes]:
-        """Give the bytes of the lines, a row or a part of one at a time."""
         at = 0
         for data in [_head.encode(self._end().head())] if name == HEAD else self._rows(name, size):
             part = data[max(start - at, 0) : None if end is None else max(end - at, 0)]
@@ -155,7 +153,6 @@ class Rows(Files):
                 return
 
     def end(self, name: str, size: int) -> bytes:
-        """Give the last bytes."""
         return b"".join(self.pieces(name))[-size:]
 
     def _rows(self, name: str, size: int) -> Iterator[bytes]:

@@ -131,7 +131,6 @@ class Postgres(Store):
         return log
 
     def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Row:
-        """Take the lease, then read the lines."""
         check_id(run)
         sent = boot()
         values = {"run": run, "owner": self._owner(), "length": self._leases.length}
@@ -158,41 +157,32 @@ class Postgres(Store):
         return log
 
     def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
-        """Read the rows of a run."""
         return _read.scan(self.connections, check_id(run), accept)
 
     def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:  # noqa: ARG002 (a number is enough)
-        """Read the rows after a line that is there."""
         query = "select seq, data from refold.line where run = %s and seq >= %s order by seq"
         found = self._rows(query, check_id(run), seq) if segment == 1 else []
         return b"\n" + b"".join(data for number, data in found if number > seq) if found else None
 
     def files(self, run: str) -> Rows:
-        """Give the rows of a run as files."""
         return Rows(self.connections, check_id(run))
 
     def due(self, agents: Collection[str], limit: int) -> list[str]:
-        """Give runs whose time has come, or whose lease ran out, and put them off for everybody else."""
         return due(self.connections, agents, limit)
 
     def names(self) -> list[str]:
-        """List the ids of all runs."""
         return [row[0] for row in self._rows("select run from refold.run")]
 
     def runs(self) -> list[str]:
-        """List the ids of the runs, newest first."""
         return [row[0] for row in self._rows("select run from refold.run order by began desc, run desc")]
 
     def parents(self) -> dict[str, str]:
-        """Read a column."""
         return dict(self._rows("select run, parent from refold.family"))
 
     def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
-        """Replace the rows of each run by one, its tombstone."""
         return _prune.prune(self.connections, ended)
 
     def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
-        """Remove those rows."""
         return _prune.forget(self.connections, before, dry=dry)
 
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
@@ -206,7 +196,6 @@ class Postgres(Store):
             yield from (found.get(name, (name, None, False)) for name in names)
 
     def holder(self, run: str) -> Holder | None:
-        """Read whose lease has not ended."""
         query = (
             "select owner, since from refold.run where run = %s and owner is not null and expires > clock_timestamp()"
         )
@@ -214,23 +203,18 @@ class Postgres(Store):
         return _named(*found[0]) if found else None
 
     def bell(self) -> Rings:
-        """Give the doorbell, a channel of the server."""
         return Rings(self.connections)
 
     def notes(self) -> set[str]:
-        """Read a table."""
         return {row[0] for row in self._rows("select name from refold.note")}
 
     def note(self, name: str) -> None:
-        """Insert a row."""
         self._rows("insert into refold.note values (%s) on conflict do nothing", name)
 
     def enter(self) -> Carriers:
-        """Do nothing: leases run out."""
         return Carriers()
 
     def post(self, run: str, name: str, request: bytes) -> bool:
-        """Insert a row, and have the run's row say that there is mail."""
         check_id(run)
         _inbox.check(run, name, request)
         values = {"run": run, "name": name, "data": request}
@@ -240,14 +224,12 @@ class Postgres(Store):
         return bool(won or same)  # the same bytes: posted before, and the connection was lost
 
     def inbox(self, run: str) -> Unread:
-        """List the rows of the run's inbox."""
         self.files(run)
         return Unread(
             [row[0] for row in self._rows("select name from refold.inbox where run = %s order by name", run)], []
         )
 
     def request(self, run: str, name: str) -> bytes | str | None:
-        """Read a row of the run's inbox."""
         found = self._rows("select data from refold.inbox where run = %s and name = %s", check_id(run), name)
         return found[0][0] if found else None
 

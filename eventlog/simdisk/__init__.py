@@ -28,8 +28,7 @@ nothing while it is replaced, and what a deleted file left is not itself a whole
 """
 
 from eventlog.simdisk._directories import Model
-from eventlog.simdisk._disk_proxy import DiskProxy
-from eventlog.simdisk._faults import CHANGES, VERBS, Fault, FaultyDisk, Killed
+from eventlog.simdisk._faults import CHANGES, VERBS, DiskProxy, Fault, FaultyDisk, Killed
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._machine import Machine
 from eventlog.simdisk._power_cut import LIMIT, Cut, cuts, keep

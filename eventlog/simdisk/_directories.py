@@ -40,19 +40,15 @@ class Directories:
     def file_synced(self, file: int, *, resized: bool) -> None:
         """Take a sync of a file: on ext4 it commits every name so far if the file is new or its size changed."""
         if self._model == "ext4" and (resized or file in self._fresh):
-            self._commit(chain.from_iterable(self._pending))
-            self._pending.clear()
-            self._fresh.clear()
+            self._commit_all()
 
     def synced(self, directory: int) -> None:
         """Take a sync of a directory that returned."""
         if self._model == "ext4":
             if any(change.directory == directory for change in chain.from_iterable(self._pending)):
-                self._commit(chain.from_iterable(self._pending))
-                self._pending.clear()
-                self._fresh.clear()
+                self._commit_all()
             return
-        self._commit(change for change in chain.from_iterable(self._pending) if change.directory == directory)
+        _apply(self._sure, (change for change in chain.from_iterable(self._pending) if change.directory == directory))
         left = (tuple(change for change in step if change.directory != directory) for step in self._pending)
         self._pending = [step for step in left if step]
 
@@ -66,8 +62,10 @@ class Directories:
         for picks in _subsets(len(atoms), rng, limit):
             yield self._with(atom for atom, kept in zip(atoms, picks, strict=True) if kept)
 
-    def _commit(self, changes: Iterator[Change]) -> None:
-        _apply(self._sure, changes)
+    def _commit_all(self) -> None:
+        _apply(self._sure, chain.from_iterable(self._pending))
+        self._pending.clear()
+        self._fresh.clear()
 
     def _with(self, changes: Iterator[Change]) -> Names:
         found = {directory: dict(names) for directory, names in self._sure.items()}

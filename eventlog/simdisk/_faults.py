@@ -1,4 +1,6 @@
-"""Faults: the Nth operation of a kind goes wrong, once or for ever, on a simulated disk or on the real one.
+"""Disks in front of another one. `DiskProxy` is one to make your own of: to inject a fault, or to take a safeguard out.
+
+Faults: the Nth operation of a kind goes wrong, once or for ever, on a simulated disk or on the real one.
 
 A `FaultyDisk` stands in front of another one and forwards every operation until a fault's turn comes. What a fault can
 be: an error of the system, an interrupt (before the operation or after it), the death of the process, a write that
@@ -14,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from eventlog.simdisk._disk_proxy import DiskProxy
+import eventlog
 from eventlog.simdisk._process import Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import eventlog
     from eventlog.simdisk._trace import Pages
 
 T = TypeVar("T")
@@ -41,6 +42,46 @@ CHANGES: Final = (
 """Verbs that may change what is on a disk; `open` counts when it may make or write a file."""
 VERBS: Final = (*CHANGES, "look", "pread", "stat", "fstat", "list", "close", "try_lock")
 """Operations that can fail. `look` is an `open` that only reads."""
+
+
+_OWN: Final = ("open", "rename", "pwrite", "kernel_flushes")
+"""The verbs that are not simply forwarded. `pwrite` stays a loop over `write_some`, which completes a short write."""
+
+
+class DiskProxy(eventlog.Disk):
+    """Forwards every verb to `inner`. Subclass it and override a few."""
+
+    def __init__(self, inner: eventlog.Disk) -> None:
+        self.inner = inner
+        self._names: dict[int, str] = {}
+
+    def name(self, fd: int) -> str:
+        """Give the name of an open file: the one it was opened by, or was renamed to since."""
+        return self._names.get(fd, "")
+
+    def open(self, path: Path, **how: Any) -> int:
+        fd = self.inner.open(path, **how)
+        self._names[fd] = path.name
+        return fd
+
+    def kernel_flushes(self) -> None:
+        """Give none: each flush must come by `datasync`, where a fault may lie."""
+
+    def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
+        self.inner.rename(source, target, within=within)
+        self._names = {fd: target.name if name == source.name else name for fd, name in self._names.items()}
+
+
+def _forwarding(verb: str) -> Callable[..., Any]:
+    def forward(self: DiskProxy, *given: Any, **named: Any) -> Any:
+        return getattr(self.inner, verb)(*given, **named)
+
+    return forward
+
+
+for _verb in vars(eventlog.Disk):
+    if not _verb.startswith("_") and _verb not in _OWN:
+        setattr(DiskProxy, _verb, _forwarding(_verb))
 
 
 class Killed(BaseException):

@@ -35,7 +35,6 @@ class Machine:
     """
 
     def __init__(self, image: Image = EMPTY, *, seed: int = 0) -> None:
-        """Boot on what an image holds."""
         self.image, self.trace = image, list[Op]()
         self.directories = {number: dict(names) for number, names in image.directories.items()}
         self.files = {number: File(bytearray(data), data, 0, "") for number, data in image.files.items()}

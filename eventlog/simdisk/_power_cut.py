@@ -37,7 +37,6 @@ class Platter:
     """What one disk may hold, as operations go on."""
 
     def __init__(self, model: Model, image: Image = EMPTY) -> None:
-        """Begin with an image that is durable."""
         self._surfaces = {number: Sectors(content) for number, content in image.files.items()}
         self._directories = Directories(model, image.directories)
 

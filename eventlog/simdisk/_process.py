@@ -60,7 +60,6 @@ class Process(eventlog.Disk):
         return self._opened(self.machine.directory(path), write=False)
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:
-        """Read what the page cache holds."""
         return bytes(memoryview(self.machine.files[self._file(fd)].data)[offset : offset + size])
 
     def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
@@ -68,7 +67,6 @@ class Process(eventlog.Disk):
         return len(data)
 
     def append(self, path: Path, data: bytes) -> None:
-        """Add to the end, in the page cache."""
         fd = self.open(path, write=True, create=True)
         self.write_some(fd, data, self.fstat(fd).st_size)
         self.close(fd)

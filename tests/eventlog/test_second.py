@@ -156,6 +156,7 @@ def test_they_agree_on_lines_with_a_right_sum_that_no_writer_of_ours_makes(tmp_p
         (b'"parent":null', b'"parent":null,"extra":[1]'),
         (b'"salvaged":null', b'"salvaged":{"run":"q","lines":1,"gaps":[{"after":1,"before":null,"why":""}]}'),
         (b'"salvaged":null', b'"salvaged":{"run":"q","lines":1,"gaps":[{"after":1,"before":"2","why":""}]}'),
+        (b'"salvaged":null', b'"salvaged":{"run":"q","lines":1,"gaps":[{"after":1,"why":""}]}'),
         (b',"salvaged":null', b""),
         (b'"kind":', b'"KIND":'),
     ],
