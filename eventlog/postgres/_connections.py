@@ -126,7 +126,7 @@ class Connections:
                 lost = connection is None or connection.closed
                 if not lost or not (patient() or time.monotonic() - began < _PATIENCE):
                     raise self.place.refused(error) from error
-                self._drop_idle()
+                self.close()  # a server that ended one connection has often ended all
             finally:
                 if connection is not None:
                     self._give_back(connection)
@@ -186,8 +186,8 @@ class Connections:
     def close(self) -> None:
         """Close the connections that nobody uses; others are made when they are needed."""
         with self._mutex:
-            _close_all(self._idle)
-            self._idle.clear()
+            idle, self._idle[:] = self._idle[:], []
+        _close_all(idle)
 
     def close_copies(self) -> None:
         """Forget every connection: in a forked child, which must not close what its parent uses."""
@@ -211,13 +211,6 @@ class Connections:
                 self._idle.append(connection)
                 return
         connection.close()
-
-    def _drop_idle(self) -> None:
-        """A server that ended one connection has often ended all."""
-        with self._mutex:
-            dead, self._idle[:] = self._idle[:], []
-        for connection in dead:
-            connection.close()
 
     def _greet(self, connection: Connection) -> None:
         sent = time.monotonic()

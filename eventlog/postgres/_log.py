@@ -14,6 +14,7 @@ A log that is dead gives nothing back: its lease runs out, and who opens the run
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -115,8 +116,9 @@ class Row(Log):
 
     def inbox(self) -> list[str]:
         """List the rows of the inbox; only if the last save, or the thread of the leases, saw mail."""
+        query = "select name from refold.inbox where run = %s order by name"
         with contextlib.suppress(LogError):
-            return self._names() if self.lease.mail else []
+            return [row[0] for row in self._rows(query, (self.run,))] if self.lease.mail else []
         return []
 
     def request(self, name: str) -> bytes | str | None:
@@ -159,18 +161,14 @@ class Row(Log):
         if not found:
             self.lease.lost = True
             raise LockLost(self.run, "its lease ran out, and another process has taken the run")
-        was = (self.seq, self._sum, self.at, self.status)
-        self._connections.undo(lambda: self._back(*was))
+        was = {"seq": self.seq, "_sum": self._sum, "at": self.at, "status": self.status}
+        self._connections.undo(functools.partial(vars(self).update, was))
         self.lease.mail, self.lease.until = found[0][0], max(self.lease.until, self._leases.end(sent))
         self.stands(line.seq, line.sum, line.at)
         self.weight += len(data)
         self.status = status
         self._writer.done()
         return line
-
-    def _back(self, seq: int, total: str, at: datetime, status: msgspec.Struct | None) -> None:
-        self.stands(seq, total, at)
-        self.status = status
 
     def _sure(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run a statement of a save. Raises `DiskFull`, `DiskFailed` when nothing was changed, else `LogDead`."""
@@ -194,10 +192,6 @@ class Row(Log):
         values = {"run": self.run, "token": self.lease.token, "seq": snapshot.seq, "data": data, "before": KEPT - 2}
         self._rows(_SNAPSHOT, values)
         self.weight = 0
-
-    def _names(self) -> list[str]:
-        query = "select name from refold.inbox where run = %s order by name"
-        return [row[0] for row in self._rows(query, (self.run,))]
 
     def _end(self) -> None:
         """Give the lease back, and say when somebody must look at the run again."""

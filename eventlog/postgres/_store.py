@@ -116,7 +116,7 @@ class Postgres(Store):
             return bool(made and made[0])
 
         def both(connection: Connection) -> bool:
-            with connection.transaction(), self.connections.joined(connection):
+            with self.connections.joined(connection), connection.transaction():  # a commit that fails is undone too
                 made = make(connection)
                 if made and ready is not None:
                     ready()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -172,6 +173,41 @@ def test_a_fork_and_the_stop_of_its_parent_are_one_transaction(database_runs: Po
         parent.close()
     assert [bytes(line.events[0]) for line in database_runs.read("r").lines[2:]] == [event(2), event(3)]
     assert database_runs.parents() == {"f": "r"}
+
+
+@pytest.mark.fault("a save whose connection was lost")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_fork_whose_connection_breaks_at_its_commit_is_made_once(
+    database: str, database_runs: Postgres, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """It is begun again, and so is the stop of its parent: whichever of the two tries was done, both stand once."""
+    parent = database_runs.create("r", at=AT, events=[OPENING])
+    transaction, left = psycopg.Connection.transaction, [when]
+    rows = Postgres(database).connections.rows
+
+    def ended() -> None:
+        parent.append(AT, [event(1)])
+
+    @contextlib.contextmanager
+    def breaks(connection: psycopg.Connection[Any]) -> Iterator[None]:
+        with transaction(connection):
+            yield
+            if left == ["before"]:
+                left.clear()
+                rows("select pg_terminate_backend(%s, 60000)", (connection.info.backend_pid,))
+        if left == ["after"]:
+            left.clear()
+            connection.close()
+            raise psycopg.OperationalError("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Connection, "transaction", breaks)
+        fork = database_runs.fork(list(parent.lines), "f", keep=1, at=AT, events=[event(5)], ready=ended)
+    fork.close()
+    assert parent.append(AT, [event(2)]).seq == 3
+    parent.close()
+    assert [bytes(line.events[0]) for line in database_runs.read("r").lines[2:]] == [event(1), event(2)]
+    assert [len(database_runs.read("f").lines), database_runs.verify("f").ok] == [3, True]
 
 
 def test_a_run_is_made_within_a_transaction_of_the_callers(database: str, database_runs: Postgres) -> None:
