@@ -4,27 +4,33 @@ The first segment, with its header and the opening line, gets its name only when
 is synced, then its parent. A directory without segment, head and snapshot was never a run, so a crash in between
 leaves nothing to explain and the id stays free. The head comes last: a head without its segment would look like
 damage.
+
+A copy of a run in a directory is for reading and for safe-keeping: its lines byte for byte, and a head. A file named
+`copy` is in it, and no writer opens such a directory: a run that goes on in two places would send the keys of its
+effects from both. Whoever has lost the run itself may remove that file, and then the copy is the run. It is there
+first, and the head last, so an unfinished copy is never opened either.
 """
 
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from eventlog import _tombstone
-from eventlog._atomic_write import sweep
+from eventlog import _head, _tombstone
+from eventlog._atomic_write import sweep, write_atomically
 from eventlog._disk import Disk
 from eventlog._file_log import FileLog
+from eventlog._files import Files
 from eventlog._head import Head, write_head
 from eventlog._line import Storage
 from eventlog._lock import take
-from eventlog._names import makes_a_run
+from eventlog._names import COPY, HEAD, makes_a_run
 from eventlog._new_run import Beginning
 from eventlog._os_errors import writing
 from eventlog._own import Within, open_run
 from eventlog._preallocate import rewrite_segment
 from eventlog._scan import Reading
 from eventlog._storage import look
-from eventlog.errors import NotARunsDirectory, RunExists, RunPruned
+from eventlog.errors import NotARunsDirectory, ReadOnly, RunExists, RunPruned
 
 
 def create_run(
@@ -110,3 +116,31 @@ def _free(disk: Disk, runs: Path, run: str) -> Path:
 
 def _is_run(disk: Disk, directory: Path) -> bool:
     return any(makes_a_run(name) for name in disk.list(directory))
+
+
+def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> Path:
+    """Copy what was read of an undamaged run into a directory of runs; give the run's directory there."""
+    directory = runs / reading.run
+    with writing(reading.run, runs):
+        make_place(disk, runs)
+        try:
+            disk.mkdir(directory)
+        except FileExistsError:
+            raise RunExists(reading.run, str(runs)) from None
+        disk.close(write_atomically(disk, directory, COPY, [b""]))
+        disk.sync_dir(directory)
+        for segment in reversed(reading.segments):
+            pieces = files.pieces(segment.file, 0, segment.end)
+            disk.close(write_atomically(disk, directory, segment.file, pieces))
+        last, end = reading.lines[-1], reading.segments[-1]
+        head = Head(last.seq, last.sum, end.number, end.end, closed=True)
+        disk.close(write_atomically(disk, directory, HEAD, [_head.encode(head)]))
+        disk.sync_dir(directory)
+        disk.sync_dir(runs)
+    return directory
+
+
+def refuse_copy(disk: Disk, directory: Path) -> None:
+    """Raise `ReadOnly` for a copy, in which nobody may write."""
+    if COPY in disk.list(directory):
+        raise ReadOnly(str(directory), "it is a copy of a run, which goes on where it lives; see `refold copy --help`")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from eventlog import _copy, _inbox, _lock, _prune, _status, _tombstone
+from eventlog import _inbox, _lock, _prune, _status, _tombstone
 from eventlog._bell import Bell, Presence
-from eventlog._create import create_run, make_place
+from eventlog._create import create_run, make_place, refuse_copy
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
 from eventlog._inbox import Unread
@@ -129,7 +129,7 @@ class Directory(Store):
         """Link it into the directory `inbox` of the run's, which only who may open the run makes."""
         directory = place(self.disk, self.path, run)
         with writing(run, directory):
-            _copy.refuse(self.disk, directory)
+            refuse_copy(self.disk, directory)
             self.disk.close(open_run(self.disk, self.path, directory, force=self._force))
             return _inbox.post(self.disk, directory, run, name, request)
 

@@ -57,3 +57,16 @@ def chunks(disk: Disk, fd: int, start: int, end: int | None = None, size: int = 
     while piece := disk.pread(fd, size if end is None else min(size, end - start), start):
         start += len(piece)
         yield piece
+
+
+class OpenFile:
+    """A file that is open until it is released."""
+
+    def __init__(self, disk: Disk, fd: int) -> None:
+        self._disk, self._fd = disk, fd
+
+    def release(self) -> None:
+        """Close the file, once."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._disk.close(fd)

@@ -16,7 +16,7 @@ import msgspec
 
 from eventlog._atomic_write import write_atomically
 from eventlog._disk import Disk, NotAFile
-from eventlog._files import Files
+from eventlog._files import Files, OpenFile
 from eventlog._frame import NO_SUM, digest
 from eventlog._lock import Lock
 from eventlog._names import HEAD
@@ -69,11 +69,8 @@ def read(files: Files) -> Head | None:
         return None
 
 
-class Witness:
+class Witness(OpenFile):
     """The head of a log open for writing."""
-
-    def __init__(self, disk: Disk, fd: int) -> None:
-        self._disk, self._fd = disk, fd
 
     def claim(self, head: Head) -> None:
         """Write a claim in place, unsynced."""
@@ -82,12 +79,6 @@ class Witness:
     def settle(self) -> None:
         """Make the claim durable."""
         self._disk.datasync(self._fd)
-
-    def release(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            self._disk.close(fd)
 
 
 def write_head(disk: Disk, directory: Path, head: Head, lock: Lock) -> Witness:

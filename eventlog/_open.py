@@ -13,8 +13,9 @@ import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eventlog import _copy, _inbox
+from eventlog import _inbox
 from eventlog._atomic_write import sweep, write_atomically
+from eventlog._create import refuse_copy
 from eventlog._disk import SECTOR, Disk
 from eventlog._file_log import FileLog
 from eventlog._files import Files
@@ -39,7 +40,7 @@ def open_log(
     with writing(run, directory), contextlib.ExitStack() as undo:
         if not disk.writable(directory):
             raise ReadOnly(str(directory), "this user may not write there, or it is mounted read-only")
-        _copy.refuse(disk, directory)
+        refuse_copy(disk, directory)
         look(disk, directory, force=force)
         own = open_run(disk, runs, directory, force=force)
         lock = take(disk, directory, run, own)

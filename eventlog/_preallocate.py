@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from eventlog._atomic_write import write_atomically
 from eventlog._disk import FULL, SECTOR, Disk
+from eventlog._files import OpenFile
 from eventlog._names import segment_name
 from eventlog._os_errors import pass_on, refused
 from eventlog.errors import DiskFull, LogDead
@@ -41,12 +42,13 @@ _PAGE: Final = 4096
 _ZEROS: Final = bytes(1024 * 1024)
 
 
-class OpenSegment:
+class OpenSegment(OpenFile):
     """One open segment: its lines end at `end`, synced zeros follow up to `laid`, which is the file's size."""
 
     def __init__(self, disk: Disk, fd: int, number: int, end: int, laid: int, run: str) -> None:
         """Keep an open file whose content is durable. Made by `resumed` and `rewrite_segment`."""
-        self._disk, self._fd, self._run = disk, fd, run
+        super().__init__(disk, fd)
+        self._run = run
         self.number, self.end, self.laid = number, end, laid
 
     def guard(self) -> None:
@@ -123,12 +125,6 @@ class OpenSegment:
             if is_sealing:
                 raise
             raise refused(error, self._run, directory / segment_name(number)) from error
-
-    def release(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            self._disk.close(fd)
 
     def _take_back(self, size: int, error: OSError) -> None:
         """Cut own bytes and sync that, then raise `DiskFull`; an error of another kind, or in the cut, goes on up."""

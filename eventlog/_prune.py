@@ -45,7 +45,8 @@ def prune(
 
 def forget(disk: Disk, runs: Path, before: datetime, *, force: bool, dry: bool) -> list[str]:
     """Remove the tombstones of runs that ended before a time, unless `dry`; give their ids. An unreadable one stays."""
-    found = [run for run in names(disk, runs) if _is_before(_tombstone.read(disk, runs, run), before)]
+    stones = ((run, _tombstone.read(disk, runs, run)) for run in names(disk, runs))
+    found = [run for run, stone in stones if stone is not None and stone.at is not None and stone.at < before]
     if found and not dry:
         with _opened(disk, runs, force=force) as own_disk, writing("", runs / _tombstone.PLACE):
             for run in found:
@@ -61,10 +62,6 @@ def names(disk: Disk, runs: Path) -> list[str]:
         return [name for name in disk.list(runs / _tombstone.PLACE) if is_id(name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _is_before(stone: _tombstone.Tombstone | None, before: datetime) -> bool:
-    return stone is not None and stone.at is not None and stone.at < before
 
 
 def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], *, force: bool) -> None:

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from eventlog import _copy, _listing, _new_run, _verify
+from eventlog import _listing, _new_run, _verify
+from eventlog._create import copy_run
 from eventlog._disk import DISK, Disk
 from eventlog._dispatch import Dispatch
 from eventlog._files import Files
@@ -218,7 +219,7 @@ class Store(Dispatch):
 
         Raises what `read` raises, `RunExists`, and what `create` raises of the directory.
         """
-        _copy.copy(self.files(run), self.read(run), self.disk, self.disk.absolute(Path(to)))
+        copy_run(self.files(run), self.read(run), self.disk, self.disk.absolute(Path(to)))
 
     def runs(self) -> list[str]:
         """List the ids of the runs, newest first. Raises `NotARunsDirectory`.

@@ -26,9 +26,13 @@ class Image:
     directories: dict[int, dict[str, int]]
     files: dict[int, bytes]
 
-    def walk(self) -> Iterator[tuple[str, int]]:
+    def walk(self, prefix: str = "", directory: int = ROOT) -> Iterator[tuple[str, int]]:
         """Give every path (`/runs/r/head`) with its number, a directory before what it holds, names sorted."""
-        yield from self._under("", ROOT)
+        for name, number in sorted(self.directories[directory].items()):
+            path = f"{prefix}/{name}"
+            yield path, number
+            if number in self.directories:
+                yield from self.walk(path, number)
 
     def paths(self) -> dict[str, bytes]:
         """Give every file's path and bytes."""
@@ -57,13 +61,6 @@ class Image:
             else:
                 target.write_bytes(self.files[number])
                 first[number] = target
-
-    def _under(self, prefix: str, directory: int) -> Iterator[tuple[str, int]]:
-        for name, number in sorted(self.directories[directory].items()):
-            path = f"{prefix}/{name}"
-            yield path, number
-            if number in self.directories:
-                yield from self._under(path, number)
 
 
 EMPTY: Final = Image({ROOT: {}}, {})

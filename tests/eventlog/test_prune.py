@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,28 @@ def test_two_that_prune_at_once_remove_nothing_of_each_others(tmp_path: Path) ->
     joined = [1]
     assert dict(eventlog.Directory(tmp_path, disk=Joined()).prune(WORDS)) == {"r": None}
     assert sorted(path.name for path in (tmp_path / ".pruned").iterdir()) == ["other", "r"]
+
+
+@pytest.mark.parametrize("first", ["list", "open"])
+def test_a_run_that_is_pruned_while_it_is_read_was_pruned(tmp_path: Path, first: str) -> None:
+    """It is no failing disk: whoever lists runs meanwhile may pass over it."""
+    making.made(tmp_path)
+
+    class Late(eventlog.Disk):
+        def list(self, path: Path) -> list[str]:
+            self._prune(path.name == "r" and first == "list")
+            return super().list(path)
+
+        def open(self, path: Path, **how: Any) -> int:
+            self._prune(path.name.startswith("seg-") and first == "open")
+            return super().open(path, **how)
+
+        def _prune(self, now: bool) -> None:
+            if now and eventlog.store(tmp_path).names():
+                dict(eventlog.store(tmp_path).prune(WORDS))
+
+    with pytest.raises(eventlog.RunPruned):
+        eventlog.Directory(tmp_path, disk=Late()).read("r")
 
 
 @pytest.mark.fault("a damaged tombstone")
