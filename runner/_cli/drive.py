@@ -67,7 +67,7 @@ def _view(runs: str) -> Iterator[Watch]:
         return
     from runner._cli._io.live import Live
 
-    with Live(runs=runs) as live:
+    with Live(runs) as live:
         yield live
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import types
 import typing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +16,7 @@ from replay import NEW, CallState, State, events
 from replay.messages import CostBound, ToolCall
 from replay.state import Ask, Attempt, Lookups, Spent
 from replay.values import Limits, Wait
-from runner._cli._io import logging_setup, progress
-from runner._cli._io.live import Live
+from runner._cli._io import live, logging_setup, progress
 from runner._cli._render import event_text
 from tests.cli import scenes
 from tests.cli.conftest import Agent, Refold
@@ -91,13 +91,16 @@ def test_a_line_without_a_time_is_said_all_the_same() -> None:
     assert progress.said(NEW, events.PhaseChanged(phase="tools")) == "goes on"
 
 
-def _drawn(state: State, seconds: float = 0.0) -> str:
-    times = iter((0.0, *(seconds for _ in range(99))))
+def _drawn(state: State | None, seconds: float = 0.0) -> str:
+    """What the view shows so many seconds after it was told of a state."""
+    clock, shown = types.SimpleNamespace(monotonic=lambda: 0.0), live.Live()
     console = Console(width=200, color_system=None, force_terminal=False, file=io.StringIO())
-    live = Live(console, clock=lambda: next(times))
-    live(state, ())
-    with console.capture() as drawn:
-        console.print(live.page())
+    with pytest.MonkeyPatch.context() as patch, console.capture() as drawn:
+        patch.setattr(live, "time", clock)
+        if state is not None:
+            shown(state, ())
+        clock.monotonic = lambda: seconds
+        console.print(shown.page())
     return drawn.get()
 
 
@@ -125,10 +128,7 @@ def test_the_live_view_says_what_it_waits_for() -> None:
 
 def test_before_anything_is_saved_the_live_view_says_so() -> None:
     """Opening a long log takes a moment."""
-    console = Console(width=80, file=io.StringIO())
-    with console.capture() as drawn:
-        console.print(Live(console).page())
-    assert drawn.get() == "opening the run\n"
+    assert _drawn(None) == "opening the run\n"
 
 
 def test_the_libraries_are_quiet_until_they_are_asked(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:

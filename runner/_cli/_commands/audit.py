@@ -12,7 +12,7 @@ import msgspec
 
 import runner
 from replay import Audit
-from replay.stories import AskStory, CallStory, WaitStory
+from replay.stories import AskStory, CallStory, LifeStory, WaitStory
 from runner._cli import options
 from runner._cli._io import out
 from runner._cli._io.errors import Status, leave, say
@@ -98,29 +98,27 @@ def _findings(story: Audit) -> None:
 
 def _tell(story: Audit, width: int) -> None:
     """The story, with the heading of each life where its first line is told."""
-    ahead = list(story.lives)
+    ahead = [*zip(story.lives, [None, *story.lives], strict=False)]
     within = ""
     for seq, depth, words in _events(story, width):
-        while ahead and ahead[0].seq <= seq:
-            _life(story, len(story.lives) - len(ahead))
-            ahead.pop(0)
+        while ahead and ahead[0][0].seq <= seq:
+            _life(*ahead.pop(0))
             if depth > CALL:  # what follows belongs to a call of an earlier life
                 out.out(f"{'  ' * CALL}{within}")
         within = words if depth == CALL else within
         out.out(f"{'  ' * depth}{words}")
-    for index in range(len(story.lives) - len(ahead), len(story.lives)):
-        _life(story, index)
+    for life, before in ahead:
+        _life(life, before)
     if story.lives:
         out.out()
         last = story.lives[-1]
         out.out(f"Life {last.life}: {one_line(audit_text.end(last, last=True))}, {audit_text.moment(last.ended)}")
 
 
-def _life(story: Audit, index: int) -> None:
-    life = story.lives[index]
+def _life(life: LifeStory, before: LifeStory | None) -> None:
     out.out()
-    if index:
-        out.out(f"({one_line(audit_text.gap(life, story.lives[index - 1]))})")
+    if before is not None:
+        out.out(f"({one_line(audit_text.gap(life, before))})")
         out.out()
     out.heading(f"Life {life.life}  {audit_text.moment(life.began)}  {one_line(audit_text.life(life))}")
     where, lasted = audit_text.lines(life.seq, life.last_seq), audit_text.between(life.began, life.ended)

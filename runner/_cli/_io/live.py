@@ -7,7 +7,7 @@ that runs what is not saved yet: the end of the model's text as it comes, and wh
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -29,19 +29,16 @@ TAIL, ROWS = 800, 8
 
 
 class Live(Watch):
-    """A view to be entered; `clock` gives seconds and only its differences matter. `runs` is where the run lives."""
+    """A view to be entered. `runs` is where the run lives; without it what is not saved is not shown."""
 
-    def __init__(
-        self, console: Console | None = None, clock: Callable[[], float] = time.monotonic, *, runs: str | None = None
-    ) -> None:
+    def __init__(self, runs: str | None = None) -> None:
         super().__init__()
         self._runs = runs
         self._following: asyncio.Task[None] | None = None
         self._asked, self._text = (0, 0), ""
         self._progress: dict[str, str] = {}
-        self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._clock = clock
         self._since: dict[str, float] = {}
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._screen = Screen(get_renderable=self.page, console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -64,7 +61,7 @@ class Live(Watch):
             self._screen.start()
 
     def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
-        now = self._clock()
+        now = time.monotonic()
         self.state = state
         if self._runs is not None and self._following is None:
             stream = runner.stream(state.run, runs=self._runs, after=state.seq)
@@ -133,7 +130,8 @@ class Live(Watch):
         yield f"  if this process dies now: {event_text.repeat(last.effect)}", "dim"
 
     def _for(self, name: str) -> str:
-        return f"{self._clock() - self._since.get(name, self._clock()):.0f} s"
+        now = time.monotonic()
+        return f"{now - self._since.get(name, now):.0f} s"
 
 
 def summary(state: State) -> str:

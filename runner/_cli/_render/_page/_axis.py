@@ -27,26 +27,11 @@ TICKS = 5
 
 
 class Bar(NamedTuple):
-    """Where a stretch of time lies on the axis, in percent of its width."""
+    """A place on the axis: where it begins and how long it is, in percent of the width; and seconds that are said."""
 
     x: str
-    w: str
-
-
-class Cut(NamedTuple):
-    """A stretch that is drawn shorter than it was, and how long it was, in seconds."""
-
-    x: str
-    w: str
-    middle: str
-    seconds: float
-
-
-class Tick(NamedTuple):
-    """A place on the axis, and the seconds since the beginning that it stands for."""
-
-    x: str
-    seconds: float
+    w: str = ""
+    seconds: float = 0.0
 
 
 class Axis:
@@ -75,18 +60,16 @@ class Axis:
         width = max(right - left, LEAST)
         return Bar(_percent(min(left, 100 - width)), _percent(width))
 
-    def cuts(self) -> Iterator[Cut]:
-        """The stretches that are drawn shorter than they were."""
+    def cuts(self) -> Iterator[Bar]:
+        """The stretches that are drawn shorter than they were, with how long they were."""
         for index in self._cut:
             left, right = self._places[index], self._places[index + 1]
-            seconds = self._points[index + 1] - self._points[index]
-            yield Cut(_percent(left), _percent(right - left), _percent((left + right) / 2), seconds)
+            yield Bar(_percent(left), _percent(right - left), self._points[index + 1] - self._points[index])
 
-    def ticks(self) -> Iterator[Tick]:
-        """Places at equal distances, each with its time."""
-        for index in range(TICKS + 1 if len(self._points) > 1 else 0):
-            place = 100 * index / TICKS
-            yield Tick(_percent(place), _across(place, self._places, self._points))
+    def ticks(self) -> Iterator[Bar]:
+        """Places at equal distances, each with its time since the beginning."""
+        for place in [100 * index / TICKS for index in range(TICKS + 1)] if len(self._points) > 1 else ():
+            yield Bar(_percent(place), seconds=_across(place, self._places, self._points))
 
 
 def _across(value: float, scale: Sequence[float], other: Sequence[float]) -> float:
