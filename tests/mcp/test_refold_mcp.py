@@ -107,6 +107,19 @@ def test_an_answer_is_bounded_and_masked(runs: Path) -> None:
         assert json.loads(text)
 
 
+def test_what_was_cut_says_how_long_it_was(runs: Path) -> None:
+    """However often it had to be cut until the answer was short enough."""
+
+    @runner.tool(name="pay", effect="reads")
+    def wordy(invoice: str) -> str:
+        """Pay an invoice."""
+        return "x" * 5_000 + invoice
+
+    script = [runner.testing.tool_calls(*(("pay", {"invoice": f"{n:02}"}) for n in range(30))), "over"]
+    stage.start(script, wordy, runs=runs, run="wordy")
+    assert _text(inside(runs, "audit", run="wordy")).count("[cut: 5,002 characters]") == 30
+
+
 def test_a_client_of_the_first_protocol_is_understood(runs: Path) -> None:
     """Written out by hand, as a client of 2024 sends it."""
     messages: list[dict[str, Any]] = [

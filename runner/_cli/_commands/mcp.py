@@ -65,8 +65,8 @@ def _tool(command: click.Command, runs: str) -> Callable[..., Any]:
         status, said, errors = _run(command, ["--json", "--runs", str(runs), "--", *words])
         if not said:
             raise ToolError(errors or f"refold {command.name} ended with status {status}")
-        answer = json.dumps(bounded(json.loads(said), len(said)), indent=1)
-        return CallToolResult(content=[TextContent(text=answer)], is_error=status != Status.FINISHED)
+        answer = TextContent(text=bounded(json.loads(said)))
+        return CallToolResult(content=[answer], is_error=status != Status.FINISHED)
 
     async def about_one(run: str) -> CallToolResult:
         return await ask(run)
@@ -99,27 +99,23 @@ _CUTS = ((4_000, 500), (1_000, 100), (200, 30), (60, 10), (20, 3))
 """Characters of a text and members of a list, step by step, until the answer fits."""
 
 
-def bounded(value: Any, size: int) -> Any:
-    """`value`, masked, and cut until it takes about `MOST` characters; `size` is how many it has now."""
+def bounded(value: Any) -> str:
+    """`value` as JSON, masked, and cut until it takes about `MOST` characters."""
     value = runner.review.redact(value)
+    said = json.dumps(value, indent=1)
     for text, members in _CUTS:
-        if size <= MOST:
-            break
-        value, size = _cut(value, text, members)
-    return value
+        if len(said) > MOST:
+            said = json.dumps(_cut(value, text, members), indent=1)
+    return said
 
 
-def _cut(value: Any, text: int, members: int) -> tuple[Any, int]:
-    """`value` with shorter texts and lists, and about how many characters it takes."""
-    if isinstance(value, str):
-        short = value if len(value) <= text else f"{value[:text]}... [cut: {len(value):,} characters]"
-        return short, len(short) + 4
+def _cut(value: Any, text: int, members: int) -> Any:
+    """`value` with shorter texts and lists."""
+    if isinstance(value, str) and len(value) > text:
+        return f"{value[:text]}... [cut: {len(value):,} characters]"
     if isinstance(value, dict):
-        some = list(value.items())[:members]
-        made = {key[:text]: _cut(member, text, members) for key, member in some}
-        return {key: member for key, (member, _) in made.items()}, sum(len(k) + n + 6 for k, (_, n) in made.items()) + 4
+        return {key[:text]: _cut(member, text, members) for key, member in list(value.items())[:members]}
     if isinstance(value, list):
-        kept = [_cut(member, text, members) for member in value[:members]]
         rest = [f"[cut: {len(value):,} members]"] if len(value) > members else []
-        return [*(member for member, _ in kept), *rest], sum(n + 4 for _, n in kept) + 40
-    return value, 20
+        return [*(_cut(member, text, members) for member in value[:members]), *rest]
+    return value
