@@ -5,10 +5,15 @@ it, whichever is later. So it never goes back, a wait ends even if the wall cloc
 which the machine was suspended.
 """
 
-import asyncio
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
 
 CLOCK_BACK = timedelta(seconds=60)
 
@@ -30,6 +35,8 @@ class Clock:
 
     async def sleep(self, seconds: float) -> None:
         """Waits for some seconds."""
+        import asyncio  # noqa: PLC0415 (whoever waits has it, and a list of runs does without)
+
         await asyncio.sleep(seconds)
 
 
@@ -64,6 +71,7 @@ class LogClock:
 
     def alarm(self, moment: datetime, ring: Callable[[], None]) -> asyncio.Task[None]:
         """Ring at a moment of log time, unless what this returns is cancelled before."""
+        import asyncio  # noqa: PLC0415 (the same)
 
         async def wait() -> None:
             await self.until(moment)
