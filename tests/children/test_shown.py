@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import click.testing
+import pytest
 
 import eventlog
 from runner._cli import main
-from tests.children.scenes import children, lead, start
+from tests.children import scenes
+from tests.children.scenes import children, lead, paying, start
 from tests.ui.scenes import Person
 
 
@@ -41,12 +43,30 @@ def test_the_commands_link_a_parent_and_its_child_and_answer_by_the_path(tmp_pat
     assert child in page.read_text(encoding="utf-8")
 
 
-def test_the_console_asks_a_childs_question_once(tmp_path: Path) -> None:
+def test_a_preflight_and_a_resume_of_all_know_whose_child_a_run_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent is known by its parent's, which alone carries it on: neither is a failure."""
+    runs, agent = str(tmp_path / "runs"), lead("ask a")
+    start(agent, eventlog.Directory(runs))
+    (child,) = children(eventlog.Directory(runs))
+    monkeypatch.setattr(scenes, "agent", agent, raising=False)
+    monkeypatch.setattr(scenes, "clerk", paying(), raising=False)
+    checked = said("preflight", "--agent", "tests.children.scenes:agent", "--runs", runs, "--json")
+    assert {one["run"]: one["able"] for one in json.loads(checked)} == {"p": True, child: True}
+    resumed = said("resume", "--all", "--agent", "tests.children.scenes:clerk", "--runs", runs)
+    assert f"{child} (does a call of p)" in resumed
+
+
+def test_the_console_asks_a_childs_question_once_and_resumes_its_parent_alone(tmp_path: Path) -> None:
     """By its parent, as `refold inbox` does: an answer to the child alone would leave the other form standing."""
     store = eventlog.Directory(tmp_path / "runs")
     start(lead("ask a"), store)
     (child,) = children(store)
-    page = Person(store).see("/inbox")
+    ann = Person(store)
+    page = ann.see("/inbox")
     assert page.count('value="approve"') == 1
     assert 'action="/runs/p/answer"' in page
     assert f"/runs/{child}/answer" not in page
+    assert "Resume" in ann.see("/runs/p")
+    assert "Resume" not in ann.see(f"/runs/{child}")

@@ -5,7 +5,7 @@ Nothing is asked, run or written.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
@@ -87,7 +87,7 @@ def _change(drift: Drift) -> str:
 @load_agent.several
 @options.runs
 @options.json
-def preflight(sources: list[load_agent.Source], runs: str, *, as_json: bool) -> None:
+def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool) -> None:
     """Say whether the code can carry on unfinished runs.
 
     Looks at every unfinished run. What stands in the way: no agent of its name, a tool that is gone, an effect, an
@@ -105,7 +105,7 @@ def preflight(sources: list[load_agent.Source], runs: str, *, as_json: bool) -> 
         leave(Status.FAILED)
 
 
-def _agent_of(sources: list[load_agent.Source]) -> Callable[[State], load_agent.AnyAgent | None]:
+def _agent_of(sources: Sequence[load_agent.Source]) -> Callable[[State], load_agent.AnyAgent | None]:
     """The current agent of a run, by its name."""
     fixed = [source.agent() for source in sources if not source.takes_state()]
     twice = [name for name, count in Counter(agent.name for agent in fixed).items() if count > 1]
@@ -114,12 +114,20 @@ def _agent_of(sources: list[load_agent.Source]) -> Callable[[State], load_agent.
 
     def agent_of(state: State) -> load_agent.AnyAgent | None:
         made = [source.agent_of(state) for source in sources if source.takes_state()]
-        found = [agent for agent in (*fixed, *made) if agent is not None and agent.name == state.agent]
+        given = [agent for agent in (*fixed, *made) if agent is not None]
+        found = [agent for agent in given if agent.name == state.agent]
         if len(found) > 1:
             raise runner.BadAgent(f"two agents are named {state.agent}")
-        return found[0] if found else None
+        return next((agent for agent in (*found, *_of_children(given)) if agent.name == state.agent), None)
 
     return agent_of
+
+
+def _of_children(agents: Iterable[load_agent.AnyAgent]) -> Iterator[load_agent.AnyAgent]:
+    """The agents that do calls of these as child runs."""
+    for inner in [tool.agent for agent in agents for tool in agent.tools if hasattr(tool, "agent")]:
+        yield inner
+        yield from _of_children([inner])
 
 
 def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:

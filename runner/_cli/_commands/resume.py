@@ -91,6 +91,8 @@ def _why_left(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> s
         return f"a run of agent {status.agent}" if status.phase != "done" else ""
     if status.phase == "new" or status.closed:
         return ""
+    if status.parent_call is not None:
+        return f"does a call of {status.parent_call.run}"
     return None if status.stopped in (None, "Interrupted") else f"stopped: {status.stopped}"
 
 
