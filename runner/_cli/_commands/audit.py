@@ -73,15 +73,13 @@ def _head(audited: runner.review.Audited) -> Iterator[out.Row]:
         return
     yield "task", one_line(story.task, MAX_LINE)
     yield "agent", story.agent
-    if story.parent is not None:
-        yield "forked from", story.parent
+    yield "forked from", story.parent
     stopped = story.stopped
     yield "phase", story.phase + (f", stopped: {stopped.reason}" if stopped is not None else "")
     yield "spent", event_text.spent(story.spent, story.limits.dollars)
     worked, whole = audit_text.spans(story)
     yield "time", f"{audit_text.took(worked)} at work, {audit_text.took(whole)} from the first line to the last"
-    if audited.storage is not None:
-        yield "storage", f"{audited.storage.kind}; survives a {audited.storage.survives}"
+    yield "storage", None if (on := audited.storage) is None else f"{on.kind}; survives a {on.survives}"
 
 
 def _findings(story: Audit) -> None:

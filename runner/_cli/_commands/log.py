@@ -78,10 +78,8 @@ def verify(run: str, runs: str, *, expect: str | None, as_json: bool) -> None:
 
 def _page(verdict: eventlog.Verdict) -> Iterator[out.Row]:
     yield "run", verdict.run
-    if verdict.ok:
-        yield "verdict", "whole"
-    else:
-        yield "verdict", "damaged" if verdict.damage is not None else "not the log that had the expected sum"
+    wrong = "damaged" if verdict.damage is not None else "not the log that had the expected sum"
+    yield "verdict", "whole" if verdict.ok else wrong
     for part in verdict.segments:
         yield (part.file, f"lines {part.first} to {part.last} good, {part.bytes:,} bytes, then {part.zeros:,} zeros")
     for snapshot in verdict.snapshots:
@@ -89,10 +87,8 @@ def _page(verdict: eventlog.Verdict) -> Iterator[out.Row]:
             yield snapshot.file, f"of line {snapshot.seq}, version {snapshot.version}, {snapshot.size:,} bytes"
     yield "lives", str(verdict.lives)
     yield "head", {"open": "open: a writer is at work, or died", "closed": "closed", "missing": "missing"}[verdict.head]
-    if verdict.storage is not None:
-        yield "storage", f"{verdict.storage.kind}; survives a {verdict.storage.survives}"
-    if verdict.expected:
-        yield "expected", "the log holds the line with the expected sum"
+    yield "storage", None if (on := verdict.storage) is None else f"{on.kind}; survives a {on.survives}"
+    yield "expected", "the log holds the line with the expected sum" if verdict.expected else None
     for finding in verdict.findings:
         yield "finding", finding
     yield "last line", str(verdict.seq)

@@ -16,7 +16,7 @@ from runner._cli._io import out
 from runner._cli._io.errors import Refused, Status
 from runner._cli._io.progress import said
 from runner._cli._render import as_json as _as_json
-from runner._cli._render import event_text, question_text
+from runner._cli._render import audit_text, event_text, question_text
 from runner._cli._render.escape import arguments, marked, name, one_line
 
 BETWEEN = 0.25
@@ -98,13 +98,12 @@ def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
     """The page for people, row by row; `now` unless it is about the past, which nobody holds and nobody answers."""
     yield "run", state.run
     yield "task", _foreign(state.task)
-    inputs = None if state.inputs is None else arguments(state.inputs)
-    known = {"inputs": inputs, "agent": state.agent, "forked from": state.parent}
-    known["child of"] = None if (of := state.parent_call) is None else f"{of.run}, its call {of.call}"
-    yield from ((row, said) for row, said in known.items() if said is not None)
+    yield "inputs", None if state.inputs is None else arguments(state.inputs)
+    yield "agent", state.agent
+    yield "forked from", state.parent
+    yield "child of", None if (of := state.parent_call) is None else f"{of.run}, its call {of.call}"
     yield "phase", event_text.phase(state)
-    if state.stopped is not None:
-        yield "because", _foreign(state.stopped.detail)
+    yield "because", None if state.stopped is None else _foreign(state.stopped.detail)
     yield "turns", event_text.turns(state)
     yield "resumes", f"{state.resumes} of {state.limits.resumes}"
     yield "spent", event_text.spent(state.spent, state.limits.dollars)
@@ -112,8 +111,7 @@ def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
     if holder is not None:
         yield "held by", f"process {holder.pid} on {holder.host}" if holder.pid else "a process that left no name"
     yield from ((f"call {call.call.id}", _call(call)) for call in state.calls if call.result is None)
-    if state.wait is not None:
-        yield "waits until", f"{state.wait.until:%Y-%m-%d %H:%M:%S} UTC ({state.wait.why})"
+    yield "waits until", None if (wait := state.wait) is None else f"{audit_text.moment(wait.until)} ({wait.why})"
     for file in state.hashes():
         yield "wrote", one_line(file.path) + ("" if file.sha256 is not None else " (deleted)")
     if state.waiting:
@@ -125,12 +123,10 @@ def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
         told = (f"{one_line(one.who)}: {one_line(one.text, SAID)}" for one in state.queue)
         yield "messages", "\n".join([f"{len(state.queue)} for the next request", *told])
     yield from (("allowed", _allowed(rule)) for rule in _as_json.rules(state))
-    if state.unknown:
-        yield "unknown", f"events of a later version: {', '.join(state.unknown)}"
+    yield "unknown", f"events of a later version: {', '.join(state.unknown)}" if state.unknown else None
     if state.at is not None:
-        yield "last saved", f"{state.at:%Y-%m-%d %H:%M:%S} UTC, line {state.seq}, life {state.life}"
-    if state.phase == "done":
-        yield "answer", _foreign(state.answer or "")
+        yield "last saved", f"{audit_text.moment(state.at)}, line {state.seq}, life {state.life}"
+    yield "answer", _foreign(state.answer or "") if state.phase == "done" else None
 
 
 def _call(call: CallState) -> str:

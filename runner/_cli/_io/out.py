@@ -13,7 +13,8 @@ import msgspec
 
 from runner._cli._render.escape import escape, one_line
 
-Row = tuple[str, str]
+Row = tuple[str, str | None]
+"""A name and its value; a row whose value is None is left out."""
 
 _LEAST = 9
 """Characters of a column that make it worth showing."""
@@ -57,9 +58,9 @@ def heading(text: str) -> None:
 
 def rows(pairs: Iterable[Row]) -> None:
     """Named values below each other, the values lined up. A command in a value stays on one line, to be copied."""
-    pairs = list(pairs)
-    width = max((len(name) for name, _ in pairs), default=0)
-    for name, value in pairs:
+    named = [(name, value) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in named), default=0)
+    for name, value in named:
         if on_terminal():
             _row(name, value, width)
         else:

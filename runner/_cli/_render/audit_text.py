@@ -165,11 +165,6 @@ def attempt(story: AttemptStory) -> str:
     return ", ".join(filter(None, (story.effect, time, DID[story.did]))) + error + why
 
 
-def kept(story: AttemptStory) -> str:
-    """How long the service keeps the key."""
-    return "" if story.key_ttl is None else f"the service keeps it for {took(story.key_ttl)}"
-
-
 def lookup(story: LookupStory) -> str:
     """One question to the service, and what it said."""
     said = {

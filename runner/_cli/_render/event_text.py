@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 import eventlog
 import replay
 from replay import State
 from replay import events as logged
 from replay.state import Spent
-from replay.values import Effect, Limits
+from replay.values import Effect
 
 MAX_PAYLOAD = 100
 
@@ -96,8 +96,8 @@ def _rested(event: logged.ChildRested) -> str:
 
 
 def _changed(event: logged.LimitsChanged, _: State) -> str:
-    values = {name: getattr(event.limits, name) for name in Limits.__struct_fields__}
-    return "limits are now " + ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+    limits = asdict(event.limits).items()
+    return "limits are now " + ", ".join(f"{name} {value}" for name, value in limits if value is not None)
 
 
 SAID: dict[type[Any], Callable[[Any, State], str]] = {
