@@ -21,28 +21,18 @@ from replay.state import NEW, CallState, Question, State
 
 if TYPE_CHECKING:
     from replay import stories
-    from replay._looking_back import (
-        Audit,
-        Divergence,
-        Drift,
-        Finding,
-        Fork,
-        Retraced,
-        Teller,
-        audit,
-        effects,
-        fork,
-        retrace,
-    )
+    from replay._audit import Teller, audit
+    from replay._fork import Fork, effects, fork
+    from replay._retrace import Divergence, Drift, Retraced, retrace
+    from replay.stories import Audit, Finding
 else:
 
     def __getattr__(name: str) -> Any:
         """What only looks back at a run is imported when it is named: no run needs it."""
-        if not name.startswith("_"):
+        if name in __all__:
             import replay._looking_back as later  # noqa: PLC0415 (see above)
 
-            if name in later.__all__:
-                return globals().setdefault(name, getattr(later, name))
+            return globals().setdefault(name, getattr(later, name))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,5 +1,6 @@
 """Findings: what deserves a second look, each with the lines that show it and a sentence. The guide lists the kinds."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,43 +17,45 @@ _HARMLESS = {
 }
 
 
+Found = tuple[str, tuple[int, ...], str]
+"""The kind of a finding, the lines that show it, and its sentence."""
+
+
 def find(told: Audit, noted: list[Finding]) -> list[Finding]:
     """All findings of a story, in the order of their first lines. `noted` are those found in single events."""
-    found = [*noted, *_lives(told), *_asks(told.asks)]
+    of_run = (*_lives(told), *_asks(told.asks))
+    found = [*noted, *(Finding(kind=kind, seqs=seqs, says=says) for kind, seqs, says in of_run)]
     for call in told.calls:
-        found += _call(call)
+        found += (Finding(kind=kind, seqs=seqs, says=says, call=call.id) for kind, seqs, says in _call(call))
     return sorted(found, key=lambda finding: finding.seqs)
 
 
-def _lives(told: Audit) -> Iterator[Finding]:
+def _lives(told: Audit) -> Iterator[Found]:
     for life in told.lives:
+        began = f"life {life.life} began with"
         if life.clock_back:
-            says = f"life {life.life} began with the wall clock set back; older keys count as forgotten"
-            yield Finding(kind="clock-back", seqs=(life.seq,), says=says)
+            yield "clock-back", (life.seq,), f"{began} the wall clock set back; older keys count as forgotten"
         if life.drift:
-            says = f"life {life.life} began with other definitions than the one before: {', '.join(life.drift)}"
-            yield Finding(kind="drift", seqs=(life.seq,), says=says)
+            yield "drift", (life.seq,), f"{began} other definitions than the one before: {', '.join(life.drift)}"
 
 
-def _asks(asks: list[AskStory]) -> Iterator[Finding]:
+def _asks(asks: list[AskStory]) -> Iterator[Found]:
     for ask in asks:
         seqs = _lines(ask.seq, ask.ended_seq)
         most = f"{ask.bound.input_tokens} + {ask.bound.output_tokens} tokens"
         if ask.bound.dollars is not None:
             most += f", ${ask.bound.dollars:.4f}"
+        spent = f"its bound counts as spent ({most})"
         if ask.lossy:
-            says = f"the reply for turn {ask.turn} could not be kept exactly as it came"
-            yield Finding(kind="lossy", seqs=seqs, says=says)
+            yield "lossy", seqs, f"the reply for turn {ask.turn} could not be kept exactly as it came"
         if ask.came == "lost":
-            says = f"the reply to the request for turn {ask.turn} never came; its bound counts as spent ({most})"
-            yield Finding(kind="lost-ask", seqs=seqs, says=says)
+            yield "lost-ask", seqs, f"the reply to the request for turn {ask.turn} never came; {spent}"
         if ask.came == "failed" and ask.billed:
-            says = f"a request for turn {ask.turn} failed and may have been billed; its bound counts as spent ({most})"
-            yield Finding(kind="billed-failure", seqs=seqs, says=says)
+            yield "billed-failure", seqs, f"a request for turn {ask.turn} failed and may have been billed; {spent}"
     yield from _summaries([ask for ask in asks if ask.came == "replied" and ask.usage is not None])
 
 
-def _summaries(asks: list[AskStory]) -> Iterator[Finding]:
+def _summaries(asks: list[AskStory]) -> Iterator[Found]:
     """Summaries between two turns of which the second was not at least a quarter shorter."""
     for before, summary, after in zip(asks, asks[1:], asks[2:], strict=False):
         if (before.purpose, summary.purpose, after.purpose) != ("turn", "summary", "turn"):
@@ -63,66 +66,55 @@ def _summaries(asks: list[AskStory]) -> Iterator[Finding]:
                 f"the summary before turn {after.turn} shrank the conversation too little: the request before it had "
                 f"{then:,} tokens, the one after it {since:,}"
             )
-            yield Finding(kind="summary-no-use", seqs=_lines(summary.seq, summary.ended_seq), says=says)
+            yield "summary-no-use", _lines(summary.seq, summary.ended_seq), says
 
 
-def _call(call: CallStory) -> Iterator[Finding]:
+def _call(call: CallStory) -> Iterator[Found]:
     name = f"{call.tool} ({call.id})"
-    for attempt in call.attempts:
-        yield from _attempt(call, name, attempt)
+    for before, attempt in itertools.pairwise(call.attempts):
+        says = f"{name} ran again, attempt {attempt.n}: {_why_again(attempt)}"
+        yield "rerun", _lines(before.seq, attempt.seq), says
     for question in call.questions:
-        yield from _question(call.id, name, question)
+        yield from _question(name, question)
     last = call.ended_seq if call.ended_seq is not None else call.seq
+    whole = _lines(call.seq, last)
     if call.how == "refused" and call.first is not None:
-        says = f"{name} was not run: call {call.first} had already done the same"
-        yield Finding(kind="intent-refused", seqs=_lines(call.seq, last), says=says, call=call.id)
+        yield "intent-refused", whole, f"{name} was not run: call {call.first} had already done the same"
     if call.how == "no_output":
-        says = f"the answer in turn {call.turn} was refused: {call.text}"
-        yield Finding(kind="reply-refused", seqs=_lines(call.seq, last), says=says, call=call.id)
+        yield "reply-refused", whole, f"the answer in turn {call.turn} was refused: {call.text}"
     if call.how == "found":
         says = f"{name} may have acted when it was interrupted; the service was asked, and it had happened"
-        tried = call.attempts[-1].seq if call.attempts else call.seq
-        yield Finding(kind="settled-by-service", seqs=_lines(tried, last), says=says, call=call.id)
+        yield "settled-by-service", _lines(call.attempts[-1].seq if call.attempts else call.seq, last), says
     if call.lossy:
-        says = f"the result of {name} could not be kept exactly as it came; its text says what is lost"
-        yield Finding(kind="lossy", seqs=(last,), says=says, call=call.id)
+        yield "lossy", (last,), f"the result of {name} could not be kept exactly as it came; its text says what is lost"
     if call.in_doubt:
         acted = tuple(a.seq for a in call.attempts if a.did in ("in doubt", "unknown", "in flight"))
-        yield Finding(
-            kind="in-doubt", seqs=acted, says=f"{name} may have happened, and nothing settles it yet", call=call.id
-        )
+        yield "in-doubt", acted, f"{name} may have happened, and nothing settles it yet"
 
 
 def _lines(first: int, last: int | None) -> tuple[int, ...]:
     return (first,) if last is None or last == first else (first, last)
 
 
-def _attempt(call: CallStory, name: str, attempt: AttemptStory) -> Iterator[Finding]:
-    if attempt.n == 1:
-        return
-    why = {
-        "harmless": f"a repeat was safe: {_HARMLESS[attempt.effect]}",
-        "missing": "the service said that no attempt so far had done anything",
-        "person": "a person said that no attempt so far had done anything",
-        "nothing": "the attempt before certainly did nothing",
-        "first": "nothing was tried before",
-    }[attempt.rung]
-    before = call.attempts[attempt.n - 2]
-    says = f"{name} ran again, attempt {attempt.n}: {why}"
-    yield Finding(kind="rerun", seqs=_lines(before.seq, attempt.seq), says=says, call=call.id)
+def _why_again(attempt: AttemptStory) -> str:
+    if attempt.rung == "harmless":
+        return f"a repeat was safe: {_HARMLESS[attempt.effect]}"
+    if attempt.rung == "nothing":
+        return "the attempt before certainly did nothing"
+    who = "the service" if attempt.rung == "missing" else "a person"
+    return f"{who} said that no attempt so far had done anything"
 
 
-def _question(call: str, name: str, question: QuestionStory) -> Iterator[Finding]:
+def _question(name: str, question: QuestionStory) -> Iterator[Found]:
     if question.answer is None or question.ended_seq is None:
         return
     seqs = _lines(question.seq, question.ended_seq)
     said = f": {question.text}" if question.text else ""
     if question.kind == "settle":
-        says = f"{question.who} settled {name} with {question.answer}{said}"
-        yield Finding(kind="settled-by-person", seqs=seqs, says=says, call=call)
+        yield "settled-by-person", seqs, f"{question.who} settled {name} with {question.answer}{said}"
     else:
         kind = "approved" if question.answer == "approve" else "refused"
-        yield Finding(kind=kind, seqs=seqs, says=f"{question.who} {kind} {name}{said}", call=call)
+        yield kind, seqs, f"{question.who} {kind} {name}{said}"
 
 
 def _forked(event: e.RunForked, _before: State, _life: int) -> str:

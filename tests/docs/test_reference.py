@@ -228,7 +228,8 @@ def test_every_finding_is_explained() -> None:
     """Whoever reads an audit can look its kinds up."""
     rows = {kind for row in documents.tables(GUIDE) for kind in re.findall(r"`([a-z-]+)`", row[0])}
     sources = [ROOT / "replay/_findings.py", ROOT / "runner/_review/audit.py"]
-    kinds = {kind for path in sources for kind in re.findall(r'kind="([a-z-]+)"', path.read_text(encoding="utf-8"))}
+    said = r'(?:kind=|yield )"([a-z-]+)"'
+    kinds = {kind for path in sources for kind in re.findall(said, path.read_text(encoding="utf-8"))}
     kinds |= {kind for kind, _ in _findings.OF_EVENTS.values()}
     assert len(kinds) > 20
     assert kinds <= rows
