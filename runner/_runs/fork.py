@@ -61,12 +61,13 @@ def fork(
     clock = clock or Clock(store.now)
     if dry:
         lines = store.read(run).lines
-        forked = _planned(store, lines, run, at, new, clock.wall(), LogClock(clock, lines[-1].at).now())
+        now = LogClock(clock, lines[-1].at).now()
+        forked = _planned(store, lines, replay.load(lines), run, at, new, clock.wall(), now)
         _same_files(run, at, forked, settle=False)
         return forked.state
-    with load.held(store, run) as log:
+    with load.held(store, run) as (log, parent):
         now = LogClock(clock, log.at).now()
-        forked = _planned(store, log.lines, run, at, new, clock.wall(), now)
+        forked = _planned(store, log.lines, parent, run, at, new, clock.wall(), now)
         _same_files(run, at, forked, settle=True)
         made = store.fork(
             [line for line in log.lines if line.seq <= at],
@@ -84,6 +85,7 @@ def fork(
 def _planned(
     store: eventlog.Store,
     lines: Sequence[eventlog.Line],
+    parent: State,
     run: str,
     at: int,
     new: str | None,
@@ -91,7 +93,7 @@ def _planned(
     now: datetime,
 ) -> replay.Fork:
     """The fork, of a run that can be forked there."""
-    parent = _checked(lines, run, at)
+    _check(parent, lines[0].header, run, at)
     others = [effect for other in _family(store, run) for effect in _effects(store, run, at, other)]
     others += _of_children(store, run, at, [line for line in lines if line.seq >= at])
     host, pid = store.host()
@@ -112,19 +114,16 @@ def _planned(
     return forked
 
 
-def _checked(lines: Sequence[eventlog.Line], run: str, at: int) -> State:
-    """The state of the run, unless no line of it can be carried on."""
-    state = replay.load(lines)
+def _check(state: State, header: eventlog.Header | None, run: str, at: int) -> None:
+    """Raise where no line of the run can be carried on."""
     if state.unknown:
         raise CannotContinue(run, state.unknown)
-    header = lines[0].header
     if header is not None and header.salvaged is not None:
         raise NotForkable(run, at, "it was salvaged from a damaged run, and what is missing may have happened")
     if state.phase == "new":
         raise NotStarted(run)
     if state.parent_call is not None:
         raise NotForkable(run, at, f"it is a child of {state.parent_call.run}; fork that")
-    return state
 
 
 def _of_children(store: eventlog.Store, run: str, at: int, lines: Sequence[eventlog.Line]) -> Iterator[ParentEffect]:

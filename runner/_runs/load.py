@@ -86,11 +86,13 @@ def close(store: eventlog.Store, log: eventlog.Log, clock: Clock | None = None) 
 
 
 @contextlib.contextmanager
-def held(store: eventlog.Store, run: str) -> Iterator[eventlog.Log]:
+def held(store: eventlog.Store, run: str) -> Iterator[tuple[eventlog.Log, State]]:
     """Holds a run for something else than carrying it on: what was posted meanwhile is taken afterwards."""
     log = store.open(run)
     try:
-        yield log
+        state = replay.load(log.lines)
+        log.status = status.of(state)  # else every list reads the log from then on
+        yield log, state
     finally:
         close(store, log)
 
@@ -160,7 +162,7 @@ def compact(run: str, *, runs: eventlog.Runs) -> eventlog.Snapshot:
         eventlog.RunLocked: A process is running it.
         eventlog.LogError: It can't be read, or the snapshot can't be written; the run is as it was.
     """
-    with held(eventlog.store(runs), run) as log:
-        snapshot = log.compact(replay.dump(replay.load(log.lines)), replay.FOLD_VERSION)
+    with held(eventlog.store(runs), run) as (log, state):
+        snapshot = log.compact(replay.dump(state), replay.FOLD_VERSION)
     assert snapshot is not None
     return snapshot

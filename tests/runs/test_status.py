@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import eventlog
+import replay
 import runner
 from runner._engine import save_pool
 from runner._runs import status
@@ -69,6 +70,17 @@ def test_a_list_of_resting_runs_reads_no_log_and_says_what_the_logs_say(resting:
         (resting / info.run / "status").unlink()
     assert runner.list_runs(resting) == listed
     assert {info.run for info in runner.list_unfinished(resting)} == {"stopped-run", "asking-run", "answered", "forked"}
+
+
+def test_whoever_held_a_run_for_something_else_leaves_its_status(runs: Path) -> None:
+    """A run that was compacted, or that could not be forked, would be read by every list from then on."""
+    scenes.finished(runs)
+    for holds in (lambda: runner.compact("done-run", runs=runs), lambda: runner.fork("done-run", at=999, runs=runs)):
+        with contextlib.suppress(replay.NoSuchLine):
+            holds()
+        disk = Counting()
+        (info,) = runner.list_runs(eventlog.Directory(runs, disk=disk))
+        assert (disk.segments, info.status) == (0, status.of(runner.read_state("done-run", runs)))
 
 
 def test_a_status_says_who_must_look_and_when(resting: Path) -> None:
