@@ -1,14 +1,15 @@
 """Fork: another run goes on from an earlier line, and repeats nothing that was done after that line.
 
 The parent is over from then on: two runs never act on one history. What it did after the line is the fork guard. The
-order: the parent's lock, the checks, all bytes of the fork durable, the stop in the parent's log, and only then the
-fork's name. Whatever goes wrong before the stop leaves the parent as it was; after it only one rename is left. If the
-process dies between the two, the parent is stopped without a fork, its stop names the fork that was meant, and forking
-it again makes it. The other order would leave two runs that both go on.
+order: the locks of the history's origin and of the parent, the checks, all bytes of the fork durable, the stop in the
+parent's log, and only then the fork's name. Whatever goes wrong before the stop leaves the parent as it was; after it
+only one rename is left. If the process dies between the two, the parent is stopped without a fork, its stop names the
+fork that was meant, and forking it again makes it. The other order would leave two runs that both go on.
 """
 
+import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import eventlog
@@ -54,7 +55,7 @@ def fork(
         NotForkable: The workspace does not hold what it held at the line, another fork still goes on, a child run is
             unfinished there, or the run is a child or was salvaged.
         replay.NoSuchLine, NotStarted, CannotContinue, NoWorkspace: The run can't be forked there.
-        eventlog.RunLocked: A process is running it.
+        eventlog.RunLocked: A process is running it, or forks the history that it comes from.
         eventlog.LogError: It can't be read, or the fork can't be written. Whatever is raised, the run is as it was.
     """
     store = eventlog.store(runs)
@@ -65,7 +66,7 @@ def fork(
         forked = _planned(store, lines, replay.load(lines), run, at, new, clock.wall(), now)
         _same_files(run, at, forked, settle=False)
         return forked.state
-    with load.held(store, run) as (log, parent):
+    with _family_held(store, run), load.held(store, run) as (log, parent):
         now = LogClock(clock, log.at).now()
         forked = _planned(store, log.lines, parent, run, at, new, clock.wall(), now)
         _same_files(run, at, forked, settle=True)
@@ -143,21 +144,34 @@ def _of_children(store: eventlog.Store, run: str, at: int, lines: Sequence[event
             raise NotForkable(run, at, f"{child}, a child run, can't be read: {error}") from error
 
 
+def _line(parents: Mapping[str, str], run: str) -> list[str]:
+    """A run, the one that it is a fork of, and so on to the origin of the family."""
+    found = [run]
+    while (parent := parents.get(found[-1])) is not None and parent not in found:
+        found.append(parent)
+    return found
+
+
+@contextlib.contextmanager
+def _family_held(store: eventlog.Store, run: str) -> Iterator[None]:
+    """Holds the origin of a fork's family: of two forks made at the same time, neither would see the other."""
+    header = store.header(run)
+    with contextlib.ExitStack() as held:
+        if header is not None and header.forked_from:
+            origin = _line(store.parents(), run)[-1]
+            with contextlib.suppress(eventlog.NoSuchRun, eventlog.LogDamaged, replay.ReplayError):
+                held.enter_context(load.held(store, origin))
+        yield
+
+
 def _family(store: eventlog.Store, run: str) -> list[str]:
     """Every other fork of the same history here, direct or not, except those that this run comes from.
 
     What they came from is in their own history, or was put into their fork guard when they were made.
     """
     parents = store.parents()
-
-    def line(name: str) -> list[str]:
-        found = [name]
-        while (parent := parents.get(found[-1])) is not None and parent not in found:
-            found.append(parent)
-        return found
-
-    own = line(run)
-    return [name for name in parents if name not in own and line(name)[-1] == own[-1]]
+    own = _line(parents, run)
+    return [name for name in parents if name not in own and _line(parents, name)[-1] == own[-1]]
 
 
 def _effects(store: eventlog.Store, run: str, at: int, other: str) -> list[ParentEffect]:

@@ -1,6 +1,7 @@
 """Forks of one history know of each other: what one of them did is guarded in the next, and never do two go on."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,25 @@ def test_while_one_fork_can_still_go_on_no_other_is_made(runs: Path, shop: Shop)
         runner.fork("p", at=2, runs=runs)
     runner.stop("g", "ann", runs=runs)
     assert len(runner.fork("p", at=2, runs=runs, new="h").fork_guard) == 1
+
+
+@pytest.mark.parametrize(("run", "other"), [("p", "f"), ("f", "p"), ("f", "g")])
+def test_two_forks_of_one_history_are_not_made_at_the_same_time(runs: Path, shop: Shop, run: str, other: str) -> None:
+    """Neither has its name yet when the other looks, so both would go on."""
+
+    class Meanwhile(eventlog.Directory):
+        """Runs, of which another is forked just before a fork of one has its name."""
+
+        def fork(self, *given: Any, **options: Any) -> eventlog.Log:
+            with pytest.raises(eventlog.RunLocked):
+                runner.fork(other, at=2, runs=runs)
+            return super().fork(*given, **options)
+
+    scenes.start(shop, LOOK, PAY, "over", runs=runs)
+    for name in ("f", "g"):
+        runner.fork("p", at=2, runs=runs, new=name)
+        runner.stop(name, "ann", runs=runs)
+    assert runner.fork(run, at=2, runs=Meanwhile(runs), new="h").parent == run
 
 
 @pytest.mark.fault("who continues a fork repeats what its parent did")
