@@ -25,7 +25,6 @@ import msgspec
 
 import eventlog
 import runner
-from eventlog.simdisk import DiskProxy
 from runner.testing._around import between, instrumented
 from runner.testing._crash_point_disk import CrashPointDisk
 from runner.testing._environment import Inputs
@@ -116,7 +115,7 @@ class ChildRun:
         agent = instrumented(self._inputs.agent(self._outside), self._ask, self._tool)
         runs = self._folder / "runs"
         options: dict[str, Any] = {
-            "runs": eventlog.Directory(runs, disk=CrashPointDisk(DiskProxy(eventlog.DISK), self.points)),
+            "runs": eventlog.Directory(runs, disk=CrashPointDisk(eventlog.DISK, self.points)),
             "clock": SkippingClock(self.notes),
             "on_question": self._answer,
         }
