@@ -19,7 +19,6 @@ from eventlog.simdisk import Machine, Process
 from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._virtual import VirtualClock, VirtualTime
 
-T = TypeVar("T")
 W = TypeVar("W")
 RUNS: Final = Path("/runs")
 RUN: Final = "swept"
@@ -95,7 +94,6 @@ class _Runs(eventlog.Directory):
         self._clock = VirtualClock(time)
 
     def now(self) -> datetime:
-        """The time of day."""
         return self._clock.wall()
 
 
@@ -147,7 +145,6 @@ class SimulatedEnvironment:
 
     @property
     def paid_twice(self) -> int:
-        """How many replies the model gave again."""
         return sum(times - 1 for times in self.replies.values())
 
     def compare(self, agent: runner.Agent[Any, Any, Any]) -> None:
@@ -159,21 +156,6 @@ class SimulatedEnvironment:
                 found = now[name][fact] if name in now else "missing"
                 if found != value:
                     self.problems.append(f"{name} differs in a later process: its {fact} was {value}, then {found}")
-
-    async def act(self, call: str, body: Callable[[], Awaitable[object]], *, alone: bool = True) -> object:
-        """Run a body, and note whether anything happened, even if it was interrupted.
-
-        Where it is not `alone`, each of its steps is a `step`: what happens between them is another call's.
-        """
-        with self.noting(call) if alone else contextlib.nullcontext():
-            value = await body()
-            self.values[call] = value
-        return value
-
-    def step(self, call: str, take: Callable[[], T]) -> T:
-        """One step of a body beside which others run."""
-        with self.noting(call):
-            return take()
 
     @contextlib.contextmanager
     def noting(self, call: str) -> Iterator[None]:

@@ -30,7 +30,6 @@ def events_of(found: Family) -> list[replay.AnyEvent]:
 
 
 def family(machine: Machine) -> Family:
-    """The family on a machine's disk."""
     found, runs = Family(), {RUN: ""}
     while runs.keys() > found.keys():
         run = next(run for run in runs if run not in found)
@@ -50,11 +49,6 @@ def lines(machine: Machine, run: str = RUN) -> list[list[replay.AnyEvent]]:
     return [[replay.decode(raw, seq=line.seq) for raw in line.events] for line in found]
 
 
-def paths(machine: Machine) -> dict[str, str]:
-    """The runs on a machine's disk, each with what stands before the ids of its calls."""
-    return {run: path for run, (path, _) in family(machine).items()}
-
-
 def _with_path(event: replay.AnyEvent, path: str) -> replay.AnyEvent:
     """An event of a child with its calls and questions named as its root names them."""
     if isinstance(event, ReplySaved):
@@ -66,7 +60,6 @@ def _with_path(event: replay.AnyEvent, path: str) -> replay.AnyEvent:
 
 
 def exists(machine: Machine, run: str = RUN) -> bool:
-    """Whether there is a run on a machine's disk."""
     try:
         return eventlog.Directory(RUNS, disk=Process(machine)).began(run) is not None
     except (FileNotFoundError, NotADirectoryError):

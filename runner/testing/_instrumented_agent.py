@@ -13,12 +13,12 @@ import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import runner
 from runner.testing._around import instrumented
 from runner.testing._environment import Attempt, LateEffect, SimulatedEnvironment
-from runner.testing._history import paths
+from runner.testing._history import family
 from runner.testing._points import CrashPoints
 from runner.testing._service_faults import ServiceFault
 from runner.testing._virtual import Threads, waited
@@ -26,28 +26,10 @@ from runner.testing._virtual import Threads, waited
 Without = Literal["keys", "lookups"]
 Reword = Callable[[runner.Reply], runner.Reply]
 Step = Callable[[Callable[[], Any]], Any]
+Act = Callable[..., Coroutine[Any, Any, object]]
 
 _COME_AGAIN: Final = 1.0
 _OVERDUE: Final = 1.5
-
-
-class Body(NamedTuple):
-    """What a tool does in one attempt; `beside` takes its steps where other calls may run beside it."""
-
-    run: Callable[[], object]
-    beside: Step | None
-
-    async def act(
-        self,
-        environment: SimulatedEnvironment,
-        call: str,
-        passed: Callable[[], None] = lambda: None,
-        *,
-        hangs: bool = False,
-    ) -> object:
-        """Do it, noting what happens as this call's."""
-        whole = functools.partial(stepped, self.run, passed, hangs=hangs, taken=self.beside or _take)
-        return await environment.act(call, whole, alone=self.beside is None)
 
 
 @dataclass(frozen=True)
@@ -70,7 +52,7 @@ class Instruments:
     def name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
         """What a call or a turn is called in the whole family: a child's by the path to it."""
         if run not in self.environment.paths:
-            self.environment.paths = paths(self.environment.machine)
+            self.environment.paths = {run: path for run, (path, _) in family(self.environment.machine).items()}
         return f"{self.environment.paths.get(run, '')}{id}"
 
     def tool(self, tool: runner.Tool) -> runner.Tool:
@@ -105,8 +87,8 @@ class Instruments:
             value = await stepped(functools.partial(body, **given), inside)
         else:
             self._note(tool, call, in_thread=in_thread)
-            beside = functools.partial(self.environment.step, self.name(call.run, call.id)) if tool.parallel else None
-            value = await self._acts(call, Body(functools.partial(body, **given), beside), inside, what)
+            act = functools.partial(self._act, name, functools.partial(body, **given), alone=not tool.parallel)
+            value = await self._acts(call, act, inside, what)
         self.points.at(f"{what}, after")
         return value
 
@@ -118,19 +100,44 @@ class Instruments:
             Attempt(self.name(call.run, call.id), tool.name, call.n, effect, asks, lands, in_thread)
         )
 
-    async def _acts(self, call: runner.Call, body: Body, inside: Callable[[], None], what: str) -> object:
+    async def _act(
+        self,
+        call: str,
+        body: Callable[[], object],
+        passed: Callable[[], None] = lambda: None,
+        *,
+        alone: bool,
+        hangs: bool = False,
+    ) -> object:
+        """Run a body, noting what happens as this call's, even if it is interrupted.
+
+        Where it is not `alone`, what happens between its steps is another call's.
+        """
+        noting = functools.partial(self.environment.noting, call)
+
+        def noted(step: Callable[[], Any]) -> Any:
+            with noting():
+                return step()
+
+        with noting() if alone else contextlib.nullcontext():
+            value = await stepped(body, passed, hangs=hangs, taken=_take if alone else noted)
+            self.environment.values[call] = value
+        return value
+
+    async def _acts(self, call: runner.Call, act: Act, inside: Callable[[], None], what: str) -> object:
+        """An attempt as the service treats it."""
         behavior = self._behavior(call)
         if behavior == "late":
-            return await self._sends(call, body, what)
+            return await self._sends(call, act, what)
         if behavior == "refuses":
             raise runner.ToolFailed("connection refused", retry_after=_COME_AGAIN)
         if behavior == "no":
             raise runner.ToolFailed("the service says no")
         if behavior == "hang":
-            return await body.act(self.environment, self.name(call.run, call.id), inside, hangs=True)
+            return await act(inside, hangs=True)
         if behavior == "nothing":
             raise runner.OutcomeUnknown("the connection broke before a reply came")
-        value = await body.act(self.environment, self.name(call.run, call.id), inside)
+        value = await act(inside)
         if behavior == "acts":
             self.points.at(f"{what}, replying")
             raise runner.OutcomeUnknown("the reply was lost")
@@ -143,14 +150,12 @@ class Instruments:
             return ""
         return fault.behaviors[call.n - 1]
 
-    async def _sends(self, call: runner.Call, body: Body, what: str) -> object:
+    async def _sends(self, call: runner.Call, act: Act, what: str) -> object:
         """Send the request and get no answer, until the timeout or the end of this process."""
         assert self.fault is not None
         context = contextvars.copy_context()
         context.run(waited.set, True)  # noqa: FBT003 (a context variable's value)
         object.__setattr__(call, "hold", lambda _: None)  # it was asked before it was sent
-        name = self.name(call.run, call.id)
-        act = functools.partial(body.act, self.environment, name)
         late = LateEffect(lambda: asyncio.get_running_loop().create_task(act(), context=context), self.fault.lands)
         self.environment.late.append(late)
         try:

@@ -38,7 +38,6 @@ class Notes:
     """Facts that survive SIGKILL: one file for each kind of fact, one line for each fact."""
 
     def __init__(self, folder: Path) -> None:
-        """Keep them in `folder`."""
         self._folder = folder
         folder.mkdir(exist_ok=True)
 
@@ -68,7 +67,6 @@ class KillPoints(CrashPoints):
         self._one = threading.Lock()
 
     def at(self, name: str) -> None:
-        """Pass a point, or die there."""
         with self._one:
             if self.dies_next:
                 self._notes.write("died", name)
@@ -85,11 +83,9 @@ class SkippingClock(runner.Clock):
         self._ahead: float = sum(notes.read("waited"))
 
     def wall(self) -> datetime:
-        """The time of day."""
         return super().wall() + timedelta(seconds=self._ahead)
 
     def monotonic(self) -> float:
-        """The seconds."""
         return super().monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
@@ -103,7 +99,6 @@ class ChildRun:
     """One process of the run in `folder`, which is killed at the point numbered `dies`, or never."""
 
     def __init__(self, inputs: Inputs, folder: Path, dies: int | None) -> None:
-        """Make or open the environment."""
         self._inputs, self._folder = inputs, folder
         self.notes = Notes(folder / "notes")
         self.points = KillPoints(dies, self.notes)
@@ -159,7 +154,6 @@ class ChildRun:
         return between(before, lambda: self.points.at(f"{what} {name()}, after"))
 
     async def _ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
-        """A reply of the model, between two points."""
         turn = self._name(request.run, request.turn)
         what = f"model {request.purpose} {turn}"
         self.points.at(f"{what}, before")
@@ -193,11 +187,9 @@ class KilledRun:
 
     @property
     def notes(self) -> Notes:
-        """The facts that its processes wrote."""
         return Notes(self.folder / "notes")
 
     def outside(self) -> Any:
-        """The environment, opened anew."""
         return self.inputs.environment(self.folder / "environment")
 
     def output(self) -> str:

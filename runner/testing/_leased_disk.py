@@ -30,17 +30,14 @@ class Lease:
     """
 
     def __init__(self, time: VirtualTime) -> None:
-        """Be held by nobody."""
         self._time = time
         self.token, self.ends, self.lost = 0, -math.inf, False
 
     @property
     def left(self) -> float:
-        """Seconds until it ends."""
         return self.ends - self._time.now
 
     def take(self) -> bool:
-        """Take it, unless it is somebody's."""
         if self.left > 0:
             return False
         self.lost = self.ends > -math.inf
@@ -48,7 +45,6 @@ class Lease:
         return True
 
     def expire(self) -> None:
-        """Be renewed no more."""
         self.ends = min(self.ends, self._time.now + LENGTH)
 
 
@@ -56,7 +52,6 @@ class Leases:
     """The leases of a store's runs, each made when it is first looked for."""
 
     def __init__(self, runs: Path, time: VirtualTime) -> None:
-        """Begin with none."""
         self._runs, self._time = runs, time
         self._each: dict[str, Lease] = {}
 
@@ -77,7 +72,6 @@ class LeasedDisk(DiskProxy):
     """The disk of one process that holds runs by their leases. `is_cut`: it lives, and does not reach the store."""
 
     def __init__(self, inner: eventlog.Disk, leases: Leases) -> None:
-        """Hold nothing."""
         super().__init__(inner)
         self._leases, self.is_cut = leases, False
         self._tokens: dict[Lease, int] = {}
@@ -88,11 +82,9 @@ class LeasedDisk(DiskProxy):
         return self._tokens.get(lease, lease.token) != lease.token
 
     def open(self, path: Path, **how: Any) -> int:
-        """Open; remember whose file it is."""
         return self._opened(super().open(path, **how), path)
 
     def open_dir(self, path: Path, **how: Any) -> int:
-        """Open a directory; remember whose it is."""
         return self._opened(self.inner.open_dir(path, **how), path)
 
     def _opened(self, fd: int, path: Path) -> int:

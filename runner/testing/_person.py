@@ -30,7 +30,6 @@ class Person:
     answer_mode: AnswerMode
 
     async def answer(self, question: runner.Question) -> runner.Answer | None:
-        """The hook: a point before and after."""
         self.points.at(f"question {question.id}, before")
         message = self.environment.inputs.message
         if message and not self.environment.sent:
@@ -49,7 +48,6 @@ class Person:
         return answer
 
     def says(self, question: runner.Question) -> runner.Answer | None:
-        """The answer, at once."""
         if question.kind == "approve" and self.answer_mode == "refuses":
             self.environment.refused.add(question.call)
             return runner.Answer("refuse", INFORMED)
@@ -59,7 +57,6 @@ class Person:
         return self.settles(question)
 
     def settles(self, question: runner.Question) -> runner.Answer:
-        """The answer about a call in doubt."""
         environment, call = self.environment, question.call
         happened = environment.acted[call] > 0
         if self.answer_mode == "wrong":

@@ -82,10 +82,6 @@ class Plan(Inputs):
         among = range(0, len(baseline.points), every)
         return [f"{at}" for at in among if trouble.at(baseline.points, at)]
 
-    def work(self, modes: Sequence[Mode], baseline: Baseline, every: int) -> list[tuple[Mode, str]]:
-        """Every first point of these modes."""
-        return [(mode, key) for mode in modes for key in self.firsts(mode, baseline, every)]
-
     def one(self, only: str, baseline: Baseline) -> list[Scenario]:
         """The scenario of this id. Raises `NoSuchScenario`."""
         wanted = _ID.fullmatch(only)

@@ -22,14 +22,12 @@ class CrashPoints:
     def __init__(
         self, dies: int | None = None, happens: int | None = None, event: Callable[[], object] | None = None
     ) -> None:
-        """Start with no point passed."""
         self.passed: list[str] = []
         self.dead = False
         self._dies, self._happens, self._event = dies, happens, event
         self._after_file = False
 
     def alive(self) -> None:
-        """Raise `Killed` in a dead process."""
         if self.dead:
             raise Killed
 
@@ -39,7 +37,6 @@ class CrashPoints:
         return len(self.passed) == self._dies
 
     def at(self, name: str) -> None:
-        """Pass a point, or die there."""
         self.alive()
         self._after_file = False
         self.dead = self.dies_next
@@ -55,7 +52,6 @@ class CrashPoints:
             self.at(f"{name}, before")
 
     def after_file_operation(self, name: str) -> None:
-        """Pass the point after a file operation."""
         self.at(f"{name}, after")
         self._after_file = True
 

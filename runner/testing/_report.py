@@ -55,7 +55,6 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Align words to the left and numbers to the right."""
     placed = [
         cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(cells, widths, strict=True)
     ]
@@ -63,7 +62,6 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def count_scenarios(mode: str, without: str, scenarios: Iterable[Scenario]) -> Row:
-    """Add up the scenarios of one mode."""
     each = [one for one in scenarios if one.mode == mode]
     sums = {
         name: sum(getattr(one, name) for one in each) for name in ("duplicates", "lost", "paid_twice", "unfinished")

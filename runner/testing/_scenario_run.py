@@ -84,7 +84,6 @@ class ScenarioRun:
     _disk: eventlog.Disk | None = None
 
     def __post_init__(self) -> None:
-        """Have leases where they can be lost."""
         if self.loss:
             self.environment.leases = Leases(RUNS, self.environment.time)
 
@@ -224,7 +223,6 @@ class ScenarioRun:
             threads.end()
 
     def _note_death(self) -> None:
-        """Note what the disk holds at a death."""
         marked, history = dict[str, bool](), list[replay.AnyEvent]()
         try:
             found = family(self.environment.machine)
@@ -259,7 +257,6 @@ class ScenarioRun:
         return bool(open_)
 
     def _let_late_effects_happen(self) -> None:
-        """Let late effects happen after the run ended."""
 
         async def wait() -> None:
             for late in self.environment.late:
@@ -272,7 +269,6 @@ class ScenarioRun:
 
 
 def _turns(history: Sequence[replay.AnyEvent]) -> int:
-    """How many turns of a run were saved."""
     turns, purpose = 0, "turn"
     for event in history:
         if isinstance(event, ModelAsked):

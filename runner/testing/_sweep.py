@@ -118,7 +118,8 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         if only:
             found = plan.one(only, baseline)
         else:
-            found = list(_share(plan, baseline, plan.work(modes, baseline, every), jobs, progress or (lambda *_: None)))
+            work = [(mode, first) for mode in modes for first in plan.firsts(mode, baseline, every)]
+            found = list(_share(plan, baseline, work, jobs, progress or (lambda *_: None)))
     return SweepReport.counted(baseline.points, [one.mode for one in found] if only else modes, without, found)
 
 

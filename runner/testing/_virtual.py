@@ -42,7 +42,6 @@ class VirtualTime:
     """
 
     def __init__(self) -> None:
-        """Start at noon, with one process."""
         self.now = 0.0
         self.lingers = 0.0
         self.waits = False
@@ -99,15 +98,12 @@ class VirtualClock(runner.Clock):
     """The clocks of a simulated machine. `sleep` is asyncio's, so it passes at once in a `VirtualLoop`."""
 
     def __init__(self, time: VirtualTime) -> None:
-        """Show this time."""
         self._time = time
 
     def wall(self) -> datetime:
-        """The time of day."""
         return _NOON + timedelta(seconds=self._time.now)
 
     def monotonic(self) -> float:
-        """The same in seconds."""
         return self._time.now
 
 
@@ -136,14 +132,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """The event loop of one simulated process."""
 
     def __init__(self, time: VirtualTime) -> None:
-        """Run in this time."""
         self._seconds = time
         self.over: dict[threading.Thread, threading.Event] = {}
         self._last: tuple[Callable[..., object], asyncio.TimerHandle] | None = None
         super().__init__(_Selector(time))
 
     def time(self) -> float:
-        """The virtual seconds."""
         return self._seconds.now
 
     def call_later(  # type: ignore[override] # typeshed ties the arguments to the callback
@@ -206,7 +200,6 @@ class Threads:
     """The threads of the tools of one process. Made in the process's own loop."""
 
     def __init__(self, time: VirtualTime) -> None:
-        """Begin with none."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self._time, self._loop = time, loop
