@@ -6,34 +6,31 @@ whether it still is.
 """
 
 import errno
-import fcntl
 import os
 import secrets
-import stat
 from contextlib import suppress
 from pathlib import Path
 
-_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from eventlog import DISK
 
 
-def open_regular(file: Path, flags: int) -> int:
-    """A descriptor of `file`, made with mode 0600 if `flags` say so.
+def open_to_write(file: Path) -> int:
+    """A descriptor of `file`, made (0600) if it is absent.
 
     Raises:
-        OSError: it can't be opened, is a link, a pipe or anything but a file, or, to be written, has another name too.
-            Opening never blocks.
+        OSError: it can't be opened, is a link, a pipe or anything but a file, or has another name too. Opening never
+            blocks.
     """
-    descriptor = os.open(file, flags | _SAFELY, 0o600)
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or (flags & (os.O_WRONLY | os.O_RDWR) and found.st_nlink > 1):
+    descriptor = DISK.open(file, write=True, create=True)
+    if os.fstat(descriptor).st_nlink > 1:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file with one name", str(file))
     return descriptor
 
 
 def read(file: Path) -> bytes:
-    """What `file` holds. Raises `OSError` as `open_regular`."""
-    with os.fdopen(open_regular(file, os.O_RDONLY), "rb") as stream:
+    """What `file` holds, through no link and no pipe."""
+    with os.fdopen(DISK.open(file), "rb") as stream:
         return stream.read()
 
 
@@ -46,17 +43,16 @@ def make_private(folder: Path) -> None:
 def replace(file: Path, data: bytes) -> None:
     """Put `data` (0600) where `file` is: a temporary file beside it, synced, renamed, the directory synced."""
     beside = file.with_name(f".tmp-{file.name}-{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with os.fdopen(DISK.open(beside, write=True, new=True), "wb") as stream:
             stream.write(data)
             stream.flush()
-            os.fsync(descriptor)
+            DISK.sync(stream.fileno())
         beside.replace(file)
     except BaseException:  # whatever ends this leaves no half-made file, and goes on up
         beside.unlink(missing_ok=True)
         raise
-    sync(file.parent)
+    DISK.sync_dir(file.parent)
 
 
 def sync(path: Path) -> None:
@@ -73,7 +69,7 @@ class Held:
 
     def __init__(self, file: Path, descriptor: int) -> None:
         self._file = file
-        self._descriptor = descriptor
+        self.descriptor = descriptor
 
     def still(self) -> bool:
         """Whether the locked file is the one in the directory."""
@@ -81,36 +77,32 @@ class Held:
             there = self._file.stat(follow_symlinks=False)
         except OSError:
             return False
-        return os.path.samestat(there, os.fstat(self._descriptor))
+        return os.path.samestat(there, os.fstat(self.descriptor))
 
     def release(self) -> None:
         """Let the next one in. A second call does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 def take(file: Path) -> Held | None:
     """The lock at `file`, which is created if absent (0600); None when another process or thread holds it.
 
-    Raises `OSError` as `open_regular`.
+    Raises `OSError` as `open_to_write`.
     """
-    descriptor = open_regular(file, os.O_RDWR | os.O_CREAT)
-    held = Held(file, descriptor)
+    held = Held(file, open_to_write(file))
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not held.still():  # the holder before us moved the directory away between our open and our lock
-            held.release()
-            return None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-    except BlockingIOError:
-        held.release()
-        return None
+        # The holder before us may have moved the directory away between our open and our lock.
+        if DISK.try_lock(held.descriptor) and held.still():
+            os.ftruncate(held.descriptor, 0)
+            os.pwrite(held.descriptor, b"%d\n" % os.getpid(), 0)
+            return held
     except BaseException:  # whatever ends this leaves no lock
         held.release()
         raise
-    return held
+    held.release()
+    return None
 
 
 def holder(file: Path) -> int | None:

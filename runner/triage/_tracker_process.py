@@ -11,6 +11,7 @@ The client's library and the server's are imported when they are used: each take
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hmac
 import os
 import secrets
@@ -64,27 +65,18 @@ async def url(world: Path, *, within: float = 20.0) -> str:
 
     Raises `TrackerDown` when none answers `within` seconds.
     """
+    looks = 0
     try:
         async with asyncio.timeout(within):
-            while True:
-                found = await answering(world)
-                if found is None:
+            while (found := await answering(world)) is None:
+                # One that has just been started may end: perhaps one that was ending held the lock.
+                if looks % _LOOKS == 0:
                     await asyncio.to_thread(spawn, world)
-                    found = await _first_answer(world)
-                if found is not None:
-                    return found.url
+                looks += 1
+                await asyncio.sleep(_BETWEEN)
+            return found.url
     except TimeoutError:
         raise TrackerDown(str(world), within) from None
-
-
-async def _first_answer(world: Path) -> Address | None:
-    """What the tracker just started says, or None: then it ended, perhaps because one that was ending held the lock."""
-    for _ in range(_LOOKS):
-        found = await answering(world)
-        if found is not None:
-            return found
-        await asyncio.sleep(_BETWEEN)
-    return None
 
 
 async def answering(world: Path) -> Address | None:
@@ -118,10 +110,11 @@ def spawn(world: Path) -> None:
     # -P and the path at the end: a `runner.py` in the directory where the command was typed must not be taken for ours.
     code = "import sys; sys.path.append(sys.argv.pop()); from runner.triage._tracker_process import main; main()"
     try:
-        descriptor = _files.open_regular(world / "tracker.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        descriptor = _files.open_to_write(world / "tracker.log")
     except OSError as error:
         raise WrongWorld(str(world), f"tracker.log can't be written: {error.strerror}") from error
     with os.fdopen(descriptor, "ab") as log:
+        fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)  # two starters may write to it at once
         subprocess.run(  # noqa: S603 (our own interpreter and our own words)
             [sys.executable, "-P", "-c", code, str(world.absolute()), str(_ROOT)],
             stdin=subprocess.DEVNULL,

@@ -235,7 +235,7 @@ def test_a_world_s_files_are_reached_through_no_link_and_no_pipe(world: triage.W
         with pytest.raises(triage.WrongWorld):
             _tracker_process.spawn(world.path)
     else:
-        with pytest.raises(OSError, match=r"one name|symbolic|No such device|Too many levels"):
+        with pytest.raises(OSError, match="not a regular file"):
             _files.take(file)
     assert victim.read_text() == "{}"
 
