@@ -10,7 +10,7 @@ from collections import Counter
 
 from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.triage._checks_world import passes, shows
-from runner.triage._evidence import Evidence, Missing, check
+from runner.triage._evidence import Evidence, check
 from runner.triage._task import Fix
 
 
@@ -64,19 +64,6 @@ def unseen_left_alone(evidence: Evidence) -> str:
 def _filed(evidence: Evidence, crash: str) -> str:
     filed = [issue.id for issue in evidence.issues if crash in issue.title]
     return f"issue {filed[0]} was filed for {crash}" if filed else ""
-
-
-@check("comments-same-key", "log")
-def comments_same_key(evidence: Evidence) -> str:
-    """Each comment came under the key that the log holds for the call that made it, and each such call made one."""
-    keys = evidence.keys("issue_comment")
-    stored = Counter(comment.key for comment in evidence.comments)
-    if not keys:
-        raise Missing("the log holds no attempt to comment")
-    twice = [str(key) for key, number in stored.items() if number > 1]
-    if twice:
-        return f"several came under {', '.join(twice)}"
-    return "" if stored.keys() == keys else f"the tracker holds {sorted(map(str, stored))}, the log {sorted(keys)}"
 
 
 @check("second-filing-refused", "log")

@@ -7,6 +7,7 @@ itself. Each returns why it fails, or an empty text.
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 import eventlog
 import runner
@@ -14,34 +15,37 @@ import runner.testing
 from replay.events import ModelAsked, ModelFailed, ReplySaved, ResultRecorded, RunForked, RunResumed
 from replay.messages import CostBound
 from runner.triage._evidence import Evidence, Missing, check
+from runner.triage._tracker_store import Comment, Issue
 
 
 @check("same-key", "log")
 def same_key(evidence: Evidence) -> str:
     """Each issue came under the key that the log holds for the call that filed it, in every one of its attempts."""
-    keys = evidence.keys("issue_file")
+    return _under_keys(evidence, "issue_file", evidence.issues)
+
+
+@check("comments-same-key", "log")
+def comments_same_key(evidence: Evidence) -> str:
+    """Each comment came under the key that the log holds for the call that made it, and each such call made one."""
+    return _under_keys(evidence, "issue_comment", evidence.comments)
+
+
+def _under_keys(evidence: Evidence, tool: str, made: Sequence[Issue | Comment]) -> str:
+    keys, stored = evidence.keys(tool), Counter(one.key for one in made)
     if not keys:
-        raise Missing("the log holds no attempt to file an issue")
-    stored = {issue.key for issue in evidence.issues}
-    return "" if stored == keys else f"the tracker holds {sorted(map(str, stored))}, the log {sorted(keys)}"
+        raise Missing(f"the log holds no attempt of {tool}")
+    if twice := [str(key) for key, number in stored.items() if number > 1]:
+        return f"several came under {', '.join(twice)}"
+    return "" if stored.keys() == keys else f"the tracker holds {sorted(map(str, stored))}, the log {sorted(keys)}"
 
 
 @check("same-spend", "log")
 def same_spend(evidence: Evidence) -> str:
     """Turns, tokens and dollars of the replies are those of the recording: none paid twice, none missing."""
     recorded, spent = runner.testing.RecordedModel(evidence.task.recording).replies, evidence.state.spent
-    replies = recorded.values()
-    due = (
-        sum(purpose == "turn" for _, purpose in recorded),
-        sum(reply.usage.input_tokens for reply in replies),
-        sum(reply.usage.output_tokens for reply in replies),
-    )
-    is_ = (evidence.state.turns, spent.input_tokens, spent.output_tokens)
-    dollars = sum(reply.dollars or 0.0 for reply in replies)
-    if is_ != due:
-        return f"turns, tokens in and out are {is_}, not {due}"
-    same = math.isclose(spent.dollars, dollars, abs_tol=1e-9)
-    return "" if same else f"the replies cost ${spent.dollars:.6f}, not ${dollars:.6f}"
+    turns = sum(purpose == "turn" for _, purpose in recorded)
+    due = [(reply.usage.input_tokens, reply.usage.output_tokens, reply.dollars) for reply in recorded.values()]
+    return _differs(turns, due, (evidence.state.turns, spent.input_tokens, spent.output_tokens, spent.dollars))
 
 
 @check("lost-asks-accounted", "log")
@@ -57,16 +61,19 @@ def lost_accounted(evidence: Evidence) -> str:
             asked = None
         elif isinstance(event, ModelAsked):
             asked = event.bound
-    due = (len(lost), sum(b.input_tokens for b in lost), sum(b.output_tokens for b in lost))
-    spent = evidence.state.spent
-    is_ = (spent.lost_asks, spent.lost_input_tokens, spent.lost_output_tokens)
-    dollars = sum(bound.dollars or 0.0 for bound in lost)
     if asked is not None:
         return "an ask is still without a reply"
-    if is_ != due:
-        return f"lost asks, tokens in and out are {is_}, not {due}"
-    same = math.isclose(spent.lost_dollars, dollars, abs_tol=1e-9)
-    return "" if same else f"lost asks count as ${spent.lost_dollars:.6f}, not ${dollars:.6f}"
+    due = [(bound.input_tokens, bound.output_tokens, bound.dollars) for bound in lost]
+    spent = evidence.state.spent
+    counted = (spent.lost_asks, spent.lost_input_tokens, spent.lost_output_tokens, spent.lost_dollars)
+    return _differs(len(lost), due, counted)
+
+
+def _differs(number: int, each: Sequence[tuple[int, int, float | None]], counted: tuple[int, int, int, float]) -> str:
+    """Whether a number, tokens and dollars were counted as they should be, summed over `each`."""
+    due = (number, *(sum(one[at] or 0 for one in each) for at in range(3)))
+    is_ok = counted[:3] == due[:3] and math.isclose(counted[3], due[3], abs_tol=1e-9)
+    return "" if is_ok else f"the count, the tokens in and out and the dollars are {counted}, not {due}"
 
 
 @check("settled", "log")
