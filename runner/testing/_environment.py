@@ -79,7 +79,6 @@ class Attempt:
 
     call: str
     tool: str
-    n: int
     effect: str
     asks_service: bool
     visible_within: float

@@ -95,10 +95,8 @@ class Instruments:
     def _note(self, tool: runner.Tool, call: runner.Call, *, in_thread: bool) -> None:
         asks = tool.find is not None and "lookups" not in self.without
         effect = "non_idempotent" if "keys" in self.without and tool.effect == "keyed" else tool.effect
-        lands = tool.visible_within
-        self.environment.attempts.append(
-            Attempt(self.name(call.run, call.id), tool.name, call.n, effect, asks, lands, in_thread)
-        )
+        name, lands = self.name(call.run, call.id), tool.visible_within
+        self.environment.attempts.append(Attempt(name, tool.name, effect, asks, lands, in_thread))
 
     async def _act(
         self,

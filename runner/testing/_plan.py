@@ -21,7 +21,7 @@ from runner.testing._instrumented_agent import Reword, Without
 from runner.testing._modes import MODES, TROUBLES, Mode, Trouble
 from runner.testing._scenario_run import ScenarioRun
 from runner.testing._service_faults import ServiceFault
-from runner.testing._verdict import Baseline, Scenario, approvals, decisions, judge
+from runner.testing._verdict import Baseline, Scenario, decisions, judge
 from runner.testing._virtual import quiet_deaths
 
 _DEATHS_AFTER_A_FAULT = 8
@@ -63,13 +63,11 @@ class Plan(Inputs):
             if run.how != "finished":
                 raise run.error or NotRepeatable("", "", run.how)
             environment = run.environment
-            history = events(environment.machine)
             return Baseline(
                 points=tuple(run.passed[0]),
                 attempts=tuple(environment.attempts),
                 acting=frozenset(call for call, times in environment.acted.items() if times),
-                approved=frozenset(approvals(history)),
-                decided=decisions(history),
+                decided=decisions(events(environment.machine)),
                 effects=environment.effects(),
                 weights=environment.weights,
             )
@@ -118,7 +116,7 @@ class Plan(Inputs):
             environment = SimulatedEnvironment(folder, outside, self)
             try:
                 with quiet_deaths():
-                    yield ScenarioRun(environment, self.task, **{"without": self.without, "seed": self.seed, **how})
+                    yield ScenarioRun(environment, **{"without": self.without, "seed": self.seed, **how})
             finally:
                 if hasattr(outside, "close"):
                     outside.close()

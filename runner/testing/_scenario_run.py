@@ -41,18 +41,11 @@ Came = tuple[str, replay.State, Exception | None]
 """How a process ended, what the run was then, and what was raised."""
 
 
-@dataclass(frozen=True)
-class Death:
-    """A death: its point, and the calls that were in doubt on the disk then."""
-
-    point: str
-    in_doubt: tuple[str, ...]
-
-
 @dataclass
 class ScenarioRun:
     """One scenario. `passed` are the points of each process; `how` it ended: finished, paused, or why not.
 
+    `deaths` are the calls that were in doubt on the disk at each death.
     A process that left a question to lapse counts as one with the next. With `cut` the power fails at the first death;
     it leaves the image of this number, drawn by `seed`. `event` happens at the points that `play` names, and may act as
     the run's own process or as another one. `loss`: leases hold the run and its children, and its process loses them by
@@ -60,7 +53,6 @@ class ScenarioRun:
     """
 
     environment: SimulatedEnvironment
-    task: str
     fault: ServiceFault | None = None
     without: Collection[Literal["keys", "lookups"]] = ()
     answer_mode: AnswerMode = "truth"
@@ -74,7 +66,7 @@ class ScenarioRun:
     event: Callable[["ScenarioRun"], object] | None = None
     passed: list[list[str]] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
-    deaths: list[Death] = field(default_factory=list)
+    deaths: list[tuple[str, ...]] = field(default_factory=list)
     how: str = ""
     error: Exception | None = None
     state: replay.State = replay.NEW
@@ -211,7 +203,7 @@ class ScenarioRun:
             where = environment.folder / "workspace"
             return await runner.start(
                 agent,
-                self.task,
+                environment.inputs.task,
                 inputs=environment.inputs.inputs,
                 runs=runs,
                 run=RUN,
@@ -236,7 +228,7 @@ class ScenarioRun:
                     marked[event.call] = True
                 case ResultRecorded():
                     marked[event.call] = False
-        self.deaths.append(Death(self.passed[-1][-1], tuple(call for call, in_doubt in marked.items() if in_doubt)))
+        self.deaths.append(tuple(call for call, in_doubt in marked.items() if in_doubt))
 
     def _answer(self) -> bool:
         """Settle what the paused run waits for, from outside the run; otherwise let its approvals lapse.

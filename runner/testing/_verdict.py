@@ -56,17 +56,21 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 class Baseline:
     """The undisturbed run: its points, its attempts that can act, the counts of effects.
 
-    `acting` are the calls that did act, `approved` those that a person approved, `decided` what was said to what they
-    were shown; `weights` counts a call's effects.
+    `acting` are the calls that did act, `decided` what was said to each that needed an approval, with the digest of
+    what was shown; `weights` counts a call's effects.
     """
 
     points: tuple[str, ...]
     attempts: tuple[Attempt, ...]
     acting: frozenset[str]
-    approved: frozenset[str]
     decided: dict[tuple[str, str], str]
     effects: dict[str, int]
     weights: dict[str, int]
+
+    @property
+    def approved(self) -> frozenset[str]:
+        """The calls that a person approved."""
+        return approved(self.decided)
 
 
 def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: str, second: str = "") -> Scenario:  # noqa: A002 (the field's name)
@@ -101,7 +105,7 @@ def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: st
         paid_twice=environment.paid_twice,
         questions=tuple(environment.asked),
         unfinished=not (finished or stopped),
-        in_doubt=tuple(dict.fromkeys(call for death in run.deaths for call in death.in_doubt)),
+        in_doubt=tuple(dict.fromkeys(call for death in run.deaths for call in death)),
         wrong_answers=len(environment.wrong_answers),
         why=tuple(why),
     )
@@ -166,14 +170,14 @@ def _of_the_log(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.A
     """What is wrong in the log of a finished run."""
     environment = run.environment
     had, calls = Counter[str](), list[str]()
-    approved = frozenset(approvals(history))
+    without = baseline.approved - approved(decisions(history))
     for event in history:
         match event:
             case logged.ReplySaved():
                 calls += [call.id for call in event.reply.calls]
             case logged.CallsMade():
                 calls += [call.id for call in event.calls]
-            case logged.AttemptMarked() if event.n == 1 and event.call in baseline.approved - approved:
+            case logged.AttemptMarked() if event.n == 1 and event.call in without:
                 yield f"{event.call} ran without the approval that it had in the undisturbed run"
             case logged.ResultRecorded():
                 had[event.call] += 1
@@ -220,11 +224,9 @@ def decisions(history: Sequence[replay.AnyEvent]) -> dict[tuple[str, str], str]:
     }
 
 
-def approvals(history: Sequence[replay.AnyEvent]) -> Iterator[str]:
-    """The calls that a person approved, in the order of the answers."""
-    for event in history:
-        if isinstance(event, logged.QuestionAnswered) and event.answer in ("approve", "edit"):
-            yield event.id.partition("-")[0]
+def approved(decided: Mapping[tuple[str, str], str]) -> frozenset[str]:
+    """The calls that a person approved, of all that was decided."""
+    return frozenset(call for (call, _), answer in decided.items() if answer.startswith(("approve", "edit")))
 
 
 def _causes(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
