@@ -59,13 +59,6 @@ def _with_path(event: replay.AnyEvent, path: str) -> replay.AnyEvent:
     return replace(event, **{name: f"{path}{said}" for name, said in given.items() if said is not None})
 
 
-def exists(machine: Machine, run: str = RUN) -> bool:
-    try:
-        return eventlog.Directory(RUNS, disk=Process(machine)).began(run) is not None
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
 def images(machine: Machine, seed: int) -> list[Image]:
     """What a power cut may leave of a machine's disk now: at most `IMAGES` of what may be, no two alike.
 

@@ -114,7 +114,7 @@ class ChildRun:
             "clock": SkippingClock(self.notes),
             "on_question": self._answer,
         }
-        if runs.exists() and RUN in eventlog.store(runs).runs():
+        if RUN in eventlog.store(runs).runs():
             asyncio.run(runner.resume(RUN, agent, **options))
         else:
             workspace = self._folder / "environment" / "workspace"

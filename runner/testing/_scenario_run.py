@@ -22,7 +22,7 @@ from eventlog.simdisk import Killed, Machine, Process
 from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.testing._crash_point_disk import CrashPointDisk, RoutedDisk
 from runner.testing._environment import RUN, RUNS, SimulatedEnvironment
-from runner.testing._history import events_of, exists, family, images
+from runner.testing._history import events_of, family, images
 from runner.testing._instrumented_agent import Instruments, Reword, schedule
 from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._person import AnswerMode, Person
@@ -198,7 +198,7 @@ class ScenarioRun:
         person = Person(environment, points, self.answer_mode if not environment.left else "truth")
         clock = VirtualClock(environment.time)
         try:
-            if exists(environment.machine):
+            if RUN in runs.runs():
                 return await runner.resume(RUN, agent, runs=runs, on_question=person.answer, clock=clock)
             where = environment.folder / "workspace"
             return await runner.start(

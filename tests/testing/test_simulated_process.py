@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import errno
-import os
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -67,73 +66,27 @@ class Beside(simdisk.DiskProxy):
     def __init__(self, process: simdisk.Process, other: eventlog.Disk, folder: Path) -> None:
         """Stand before both."""
         super().__init__(process)
-        self._other, self._folder = other, folder
-        self._theirs: set[int] = set()
+        self.other, self.folder = other, folder
+        self.theirs: set[int] = set()
 
-    def _at(self, path: Path | str) -> eventlog.Disk:
-        return self._other if Path(path).is_relative_to(self._folder) else self.inner
 
-    def _of(self, fd: int) -> eventlog.Disk:
-        return self._other if fd in self._theirs else self.inner
+def beside(verb: str) -> Any:
+    """A verb of whichever disk a path or an open file is on."""
 
-    def open(self, path: Path, **how: Any) -> int:
-        """Open where it is."""
-        fd = self._at(path).open(path, **how)
-        if self._at(path) is self._other:
-            self._theirs.add(fd)
-        return fd
+    def routed(self: Beside, file: int | Path | str, *given: Any, **named: Any) -> Any:
+        is_theirs = file in self.theirs if isinstance(file, int) else Path(file).is_relative_to(self.folder)
+        found = getattr(self.other if is_theirs else self.inner, verb)(file, *given, **named)
+        if is_theirs and verb in ("open", "open_dir"):
+            self.theirs.add(found)
+        if verb == "close":
+            self.theirs.discard(cast("int", file))
+        return found
 
-    def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
-        """Write."""
-        return self._of(fd).write_some(fd, data, offset)
+    return routed
 
-    def sync(self, fd: int) -> None:
-        """Sync."""
-        self._of(fd).sync(fd)
 
-    def sync_dir(self, path: Path) -> bool:
-        """Sync a directory."""
-        return self._at(path).sync_dir(path)
-
-    def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        """Rename."""
-        self._at(target).rename(source, target, within=within)
-
-    def unlink(self, path: Path, *, within: int | None = None) -> None:
-        """Remove."""
-        self._at(path).unlink(path, within=within)
-
-    def open_dir(self, path: Path, *, within: int | None = None, follow: bool = False) -> int:
-        """Open where it is."""
-        fd = self._at(path).open_dir(path, within=within, follow=follow)
-        if self._at(path) is self._other:
-            self._theirs.add(fd)
-        return fd
-
-    def pread(self, fd: int, size: int, offset: int) -> bytes:
-        """Read."""
-        return self._of(fd).pread(fd, size, offset)
-
-    def fstat(self, fd: int) -> os.stat_result:
-        """Look."""
-        return self._of(fd).fstat(fd)
-
-    def fchmod(self, fd: int, mode: int) -> None:
-        """Set a mode."""
-        self._of(fd).fchmod(fd, mode)
-
-    def mkdir(self, path: Path, *, within: int | None = None) -> None:
-        """Make a directory."""
-        self._at(path).mkdir(path, within=within)
-
-    def stat(self, path: Path | str, *, within: int | None = None) -> os.stat_result:
-        """Look."""
-        return self._at(path).stat(path, within=within)
-
-    def close(self, fd: int) -> None:
-        """Close."""
-        self._of(fd).close(fd)
-        self._theirs.discard(fd)
+for _verb in {*simdisk.VERBS, "open_dir", "fchmod"} - {"look"}:
+    setattr(Beside, _verb, beside(_verb))
 
 
 def test_a_run_that_has_ended_holds_no_lock(tmp_path: Path) -> None:
