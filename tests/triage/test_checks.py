@@ -17,20 +17,23 @@ from tests.triage.worlds import BATCH, TASK, Done
 pytestmark = pytest.mark.usefixtures("_suites_once")
 
 
-def test_an_uninterrupted_run_passes_all_sixteen(finished: Done) -> None:
-    """The checks must hold where nothing went wrong, or they prove nothing elsewhere."""
-    outcomes = finished.job.check(finished.run)
+TASKS = [("finished", 16, 10), ("batch", 54, 14)]
+"""A finished run of each task, how many outcomes its checks have, and how many checks do not look at the log."""
+
+
+@pytest.mark.parametrize(("task", "count", "outside"), TASKS)
+def test_an_uninterrupted_run_passes_every_check_and_some_need_no_log(
+    request: pytest.FixtureRequest, tmp_path: Path, task: str, count: int, outside: int
+) -> None:
+    """They must hold where nothing went wrong, and a log can be in order while workspace and tracker are not."""
+    done = request.getfixturevalue(task).copy(tmp_path)
+    outcomes = done.job.check(done.run)
     assert [outcome.name for outcome in outcomes if not outcome.ok] == []
-    assert len(outcomes) == 16
+    assert len(outcomes) == count
     assert all(str(outcome).startswith("ok ") and outcome.sentence.endswith(".") for outcome in outcomes)
-
-
-def test_ten_checks_do_not_need_the_log(finished: Done, tmp_path: Path) -> None:
-    """A log can be in order while the workspace or the tracker is not."""
-    names = [check.name for check in triage.CATALOGUE[TASK] if check.looks != "log"]
-    done = finished.copy(tmp_path)
+    names = [check.name for check in triage.CATALOGUE[done.job.task.name] if check.looks != "log"]
     shutil.rmtree(done.job.runs)
-    assert len(names) == 10
+    assert len(names) == outside
     assert done.failed(*names) == {}
 
 
@@ -61,7 +64,7 @@ def test_a_sabotage_of_the_batch_is_found(batch: Done, tmp_path: Path, sabotage:
     assert "Error: " not in why
 
 
-@pytest.mark.parametrize(("task", "checks"), [("finished", 16), ("batch", 54)])
+@pytest.mark.parametrize(("task", "checks"), [(task, count) for task, count, _ in TASKS])
 def test_when_everything_is_gone_every_check_fails_and_none_raises(
     request: pytest.FixtureRequest, tmp_path: Path, task: str, checks: int
 ) -> None:
