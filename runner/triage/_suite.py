@@ -38,23 +38,26 @@ class Suite(msgspec.Struct, frozen=True):
 def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = False) -> Suite:
     """Run the tests of `folder`, or those of `path` in it; at most `seconds`. `each`: with a line for each test."""
     command = [sys.executable, "-P", str(_SCRIPT), str(seconds), *words(folder, path, each=each)]
-    ours, theirs = os.pipe()
-    with tempfile.TemporaryFile() as output:
-        try:
-            process = subprocess.Popen(  # noqa: S603 (our interpreter, our script, and a path that the caller has checked)
-                command,
-                cwd=folder,
-                env=environment(),
-                stdin=ours,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            os.close(ours)
-            status = _wait(process, seconds + 8)
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(  # noqa: S603 (our interpreter, our script, and a path that the caller has checked)
+            command,
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:  # the watcher ends the tests in time; if it does not, it ends
+            status = process.wait(seconds + 8)
+        except subprocess.TimeoutExpired:
+            status = -signal.SIGKILL
         finally:
-            os.close(theirs)
-        return said(status, output, folder, each=each)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        return said(128 - status if status > 128 else status, output, folder, each=each)  # noqa: PLR2004 (as a shell counts)
 
 
 def words(folder: Path, path: str = "", *, each: bool = False) -> list[str]:
@@ -71,19 +74,6 @@ def environment() -> dict[str, str]:
     """What the tests see of the environment, and two settings of ours."""
     kept = {name: os.environ[name] for name in _SEEN if name in os.environ}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-
-
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """The exit status, a signal's as a negative number. The watcher ends the tests in time; if it does not, it ends."""
-    try:
-        status = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        status = -signal.SIGKILL
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    return 128 - status if status > 128 else status  # noqa: PLR2004 (as a shell counts)
 
 
 def _tail(output: IO[bytes], folder: Path, shown: int, *, timed_out: bool) -> str:

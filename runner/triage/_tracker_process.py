@@ -140,23 +140,22 @@ def main() -> None:
 def serve(
     world: Path,
     *,
-    idle: float = IDLE,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> bool:
-    """Be the world's tracker until nobody has asked for `idle` seconds or the world is gone; False if it has one."""
+    """Be the world's tracker until nobody has asked for `IDLE` seconds or the world is gone; False if it has one."""
     held = _files.take(world / "tracker.lock")
     if held is None:
         return False
     try:
-        asyncio.run(_serve(world, held, idle, clock, pause))
+        asyncio.run(_serve(world, held, clock, pause))
     finally:
         held.release()
     return True
 
 
 async def _serve(
-    world: Path, held: _files.Held, idle: float, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
+    world: Path, held: _files.Held, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
 ) -> None:
     import uvicorn  # noqa: PLC0415 (late: a second starter ends before it pays for this)
 
@@ -173,8 +172,8 @@ async def _serve(
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         _files.replace(world / "tracker.address", msgspec.json.encode(here))
         answered, since, state = 0, clock(), server.server_state
-        while not serving.done() and held.still() and clock() - since < idle:
-            await pause(min(1.0, idle / 4))
+        while not serving.done() and held.still() and clock() - since < IDLE:
+            await pause(1.0)
             if state.tasks or state.total_requests != answered:
                 answered, since = state.total_requests, clock()
         server.should_exit = True
