@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,13 @@ class Image:
 
     def key(self, quiet: Callable[[str], bool] = disposable) -> bytes:
         """Give 16 bytes that differ for images that differ in more than the content of `quiet` files."""
+        return self._key if quiet is disposable else self._digest(quiet)
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self._digest(disposable)
+
+    def _digest(self, quiet: Callable[[str], bool]) -> bytes:
         digest = hashlib.blake2b(digest_size=16)
         for path, number in self.walk():
             content = self.files.get(number, b"")
