@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,11 @@ def test_a_retrace_decides_the_same_and_other_limits_of_a_child_are_drift(runs: 
     exported, again = runner.review.export("p", agent, runs=runs)
     assert exported
     assert again.divergence is None
+    asked = [question for event in events(runs) if isinstance(event, ChildRested) for question in event.questions]
+    masked, _ = runner.review.export("p", agent, runs=runs, patterns=[re.compile("ask b")])
+    assert b"ask b" not in masked
+    assert asked
+    assert not [question for question in asked if question.digest.encode() in masked], "a digest of what was masked"
 
 
 def test_a_preflight_knows_the_agents_of_children_and_a_guarantee_speaks_of_their_calls(
