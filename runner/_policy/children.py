@@ -98,37 +98,22 @@ def _rest(calls: Sequence[Pending]) -> list[Event]:
 
 
 def _started(calls: Sequence[Pending]) -> list[Event]:
-    """The children that may run now, each with its share."""
-    state = calls[0].state
-    left = _left(state)
-    fewest = [whole for whole in (left.turns, left.tokens) if whole is not None]
-    side_by_side = min([len(calls), *fewest])
-    return [_start(call, _share(left, side_by_side, place)) for place, call in enumerate(calls[:side_by_side])]
+    """The children that may run now, each with an equal share of what the parent has left: none of it is in use."""
+    state, most = calls[0].state, calls[0].state.limits
+    turns = None if most.turns is None else most.turns - state.turns_used
+    tokens = None if most.tokens is None else most.tokens - state.spent.tokens
+    dollars = None if most.dollars is None else most.dollars - state.spent.total_dollars
+    of = min([len(calls), *(whole for whole in (turns, tokens) if whole is not None)])
+    each = None if dollars is None else dollars / of
+    return [
+        _start(call, replace(most, turns=_part(turns, of, place), tokens=_part(tokens, of, place), dollars=each))
+        for place, call in enumerate(calls[:of])
+    ]
 
 
-def _left(state: State) -> Limits:
-    """What a run may still use: none of it is in use, since nothing is in flight."""
-    most = state.limits
-    return replace(
-        most,
-        turns=None if most.turns is None else most.turns - state.turns_used,
-        tokens=None if most.tokens is None else most.tokens - state.spent.tokens,
-        dollars=None if most.dollars is None else most.dollars - state.spent.total_dollars,
-    )
-
-
-def _share(left: Limits, of: int, place: int) -> Limits:
+def _part(whole: int | None, of: int, place: int) -> int | None:
     """One of so many equal parts; what can't be divided goes to the first."""
-
-    def part(whole: int | None) -> int | None:
-        return None if whole is None else whole // of + (place < whole % of)
-
-    return replace(
-        left,
-        turns=part(left.turns),
-        tokens=part(left.tokens),
-        dollars=None if left.dollars is None else left.dollars / of,
-    )
+    return None if whole is None else whole // of + (place < whole % of)
 
 
 def _start(call: Pending, share: Limits) -> ChildStarted:

@@ -99,7 +99,7 @@ def _calls(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> l
     if not others:
         return [replies.output(calls[0])]
     if len(calls) == len(state.calls) and not [c for c in calls if c.call.tried]:
-        questions = gates.questions(agent, others)
+        questions = gates.questions(others)
         if questions:
             return questions
     if children.is_child(others[0]):
@@ -116,6 +116,6 @@ def _children(calls: list[Pending], now: datetime) -> list[Event]:
     for call in itertools.takewhile(children.is_child, calls):
         closed = gates.closed(call)
         if closed is not None:
-            return children.wave(together, now) if together else gates.questions(call.agent, [call]) or [closed]
+            return children.wave(together, now) if together else gates.questions([call]) or [closed]
         together.append(call)
     return children.wave(together, now)

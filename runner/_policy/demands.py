@@ -75,7 +75,7 @@ def calls(pending: Sequence[Pending], demands: Demands) -> tuple[list[Pending], 
     held = [call for call in pending if call.id in demands.approvals and not call.approvals]
     if held:
         asked = [call.question("approve", HELD) for call in held]
-        given = (gates.answered(call.agent, call, q) for call, q in zip(held, asked, strict=True))
+        given = (gates.answered(call, q) for call, q in zip(held, asked, strict=True))
         return [], [*asked, *filter(None, given)]
     edited = [
         call

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from replay import Event
 from replay.events import QuestionAsked, ResultRecorded
 from replay.messages import AssistantMessage
-from runner._agent.agent import AnyAgent
 from runner._policy import approvals, fork_guard
 from runner._policy.pending import Pending
 
@@ -83,16 +82,16 @@ def closed(call: Pending) -> Closed:
     return call.gate[0]
 
 
-def questions(agent: AnyAgent, calls: Iterable[Pending]) -> list[Event]:
+def questions(calls: Iterable[Pending]) -> list[Event]:
     """The questions about some calls, repeats of a parent's effects first, and the policy's and the rules' answers."""
     said = [(call, q) for call in calls if isinstance(q := closed(call), QuestionAsked)]
     if not said:
         return []
     said.sort(key=lambda one: one[1].kind == "approve")
     yes = [(call, q) for call, q in said if q.kind == "approve"]
-    return [*(q for _, q in said), *filter(None, (answered(agent, call, q) for call, q in yes))]
+    return [*(q for _, q in said), *filter(None, (answered(call, q) for call, q in yes))]
 
 
-def answered(agent: AnyAgent, call: Pending, asked: QuestionAsked) -> Event | None:
+def answered(call: Pending, asked: QuestionAsked) -> Event | None:
     """The policy's or a rule's answer to a question whether a call may run; None when a person decides."""
-    return approvals.by_policy(asked) if agent.approve == "off" else approvals.by_rule(call, asked)
+    return approvals.by_policy(asked) if call.agent.approve == "off" else approvals.by_rule(call, asked)

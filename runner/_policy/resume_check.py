@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from replay import Event, State
 from replay.events import LimitsChanged, RunResumed, RunStopped
 from runner._agent.agent import AnyAgent
+from runner._policy import approvals, request
 from runner._policy import limits as _limits
-from runner._policy import request
 from runner.errors import STOPS, BadAgent, CannotContinue, ChildRun, NotStarted, OtherAgent
 
 
@@ -51,11 +51,8 @@ def check_loop(state: State, agent: AnyAgent) -> None:
 
 def waits(agent: AnyAgent, state: State, now: datetime) -> bool:
     """Whether a pause has nothing new to go on with."""
-    if state.phase != "paused" or not state.waiting or (state.due is not None and state.due <= now):
-        return False
-    if state.child_is_due and not state.unanswered:
-        return False
-    return not (agent.approve == "off" and any(q.kind == "approve" for q in state.unanswered))
+    late = state.limits.until is not None and state.limits.until <= now
+    return state.phase == "paused" and not late and not approvals.paused(agent, state, now)
 
 
 def resumed(

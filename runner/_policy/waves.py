@@ -87,5 +87,5 @@ def _next(call: Pending, now: datetime) -> list[Event]:
     """The result or question that a closed gate gives, the next rung of the ladder, or the first attempt."""
     closed = gates.closed(call)
     if closed is not None:
-        return gates.questions(call.agent, [call]) or [closed]
+        return gates.questions([call]) or [closed]
     return [fork_guard.guarded(call, ladder.climb(call, now)) if call.call.attempts else ladder.mark(call)]

@@ -63,20 +63,14 @@ class Walk:
     def along(self, lines: Iterable[eventlog.Line]) -> Iterator[eventlog.Line]:
         """Yields `lines`, and notes those in which the policy answers."""
         for line in lines:
-            if any(_answered_by_policy(raw, line.seq) for raw in line.events):
+            events = [replay.decode(raw, seq=line.seq) for raw in line.events]
+            if any(isinstance(event, QuestionAnswered) and event.who == POLICY for event in events):
                 self._policy.add(line.seq)
             if self._asks.framework:
-                self._demands[line.seq] = told(replay.decode(raw, seq=line.seq) for raw in line.events)
+                self._demands[line.seq] = told(events)
             yield line
 
     def decide(self, state: State, now: datetime) -> Sequence[Event]:
         """What the agent decides in the line after `state`, which holds what came back."""
         agent = self._off if state.seq + 1 in self._policy else self._asks
         return decide(agent, state, now, self._demands.get(state.seq + 1, NOTHING))
-
-
-def _answered_by_policy(raw: msgspec.Raw, seq: int) -> bool:
-    if b'"question_answered"' not in memoryview(raw).tobytes():
-        return False
-    event = replay.decode(raw, seq=seq)
-    return isinstance(event, QuestionAnswered) and event.who == POLICY
