@@ -9,7 +9,6 @@ long as a quick save.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import contextvars
 import functools
@@ -18,9 +17,9 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from runner._engine.bell import Bell
+from runner._engine.bell import Work
 
 T = TypeVar("T")
 
@@ -75,43 +74,6 @@ def _in_child() -> None:
 os.register_at_fork(after_in_child=_in_child)
 
 
-class Running(Generic[T]):
-    """A function that runs in a thread, and what it comes to. Nobody can cancel it: a thread ends by itself."""
-
-    def __init__(self) -> None:
-        self.is_over = False
-        self._loop = asyncio.get_running_loop()
-        self._bell = Bell()
-        self._value: list[T] = []
-        self._error: BaseException | None = None
-
-    def do(self, body: Callable[[], T]) -> None:
-        """Run it, in the thread."""
-        try:
-            self._value.append(body())
-        except StopIteration as error:  # no coroutine can raise it, so nobody could wait for it
-            self._error = RuntimeError(f"the function raised StopIteration({error})")
-        except BaseException as error:  # noqa: BLE001 (it is raised where the function is waited for)
-            self._error = error
-
-    def give(self) -> None:
-        """Tell whoever waits, from the thread."""
-        self.is_over = True
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            self._loop.call_soon_threadsafe(self._bell.wake)
-
-    def news(self) -> asyncio.Future[None]:
-        """What to wait for while it is not over."""
-        return self._bell.heard()
-
-    def result(self) -> T:
-        """What it returned or raised; once it has ended."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-        return self._value[0]
-
-
 class InFlight:
     """The threads and tasks of one life. `when_idle` runs its callback once, after the last of them has ended."""
 
@@ -143,24 +105,23 @@ class InFlight:
                 return
         callback()
 
-    def thread(self, body: Callable[[], T], *, acts: bool = True) -> Running[T]:
+    def thread(self, body: Callable[[], T], *, acts: bool = True) -> Work[T]:
         """Run a function in a thread, with this context; one that does not act is not waited for.
 
         It counts as ended before anybody hears of it: whoever started the run may open it again at once. Raises
         `RuntimeError` when no thread can be started.
         """
-        running: Running[T] = Running()
-        context = contextvars.copy_context()
+        work = Work(functools.partial(contextvars.copy_context().run, body))
 
         def run() -> Give:
-            running.do(functools.partial(context.run, body))
+            work.do()
             try:
                 if acts:
                     self.end()
             except BaseException:  # whoever waits gets the result, whatever the end of the life came to
-                running.give()
+                work.give()
                 raise
-            return running.give
+            return work.give
 
         if acts:
             self.begin()
@@ -170,4 +131,4 @@ class InFlight:
             if acts:
                 self.end()
             raise
-        return running
+        return work

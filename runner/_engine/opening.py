@@ -110,10 +110,11 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     try:
         state = replay.load(log.lines)
         log.status = status.of(state)
-        if shows:
-            _show(watch, state, opening)
         given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
-        return Opened(Life(agent, log, LogClock(clock, state.at), Drain(grace), **given), state, resumed=False)
+        life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **given)
+        if shows:
+            life.show(state, [opening])
+        return Opened(life, state, resumed=False)
     except BaseException:  # whatever ends this leaves no lock
         log.close()
         raise
@@ -125,13 +126,6 @@ def _trace(watch: Watch | None, child: ChildOf | None) -> str:
     with contextlib.suppress(Exception):
         told = getattr(watch, "context", lambda _: "")(child.call if child is not None else None)
     return told if isinstance(told, str) and re.fullmatch(_CONTEXT, told) else ""
-
-
-def _show(watch: Watch | None, state: State, opening: RunStarted) -> None:
-    """Show a watcher the first line. An error of its own must not end the run."""
-    with contextlib.suppress(Exception):
-        if watch is not None:
-            watch(state, [opening])
 
 
 def reopen(

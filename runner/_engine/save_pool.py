@@ -29,9 +29,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import eventlog
+from runner._engine.bell import Work
 
 T = TypeVar("T")
 
@@ -44,42 +45,12 @@ OPENING_THREADS = 2
 """With more of them the loop is late for longer while a hundred runs start at once."""
 
 
-class _Job(Generic[T]):
-    """One save, and what it came to."""
-
-    def __init__(self, body: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
-        self._body, self._loop = body, loop
-        self.waiter = loop.create_future()
-        self.over = False
-        self.result: T | None = None
-        self.error: BaseException | None = None
-
-    def work(self) -> None:
-        """Save, in a thread, and tell the loop."""
-        self.run()
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            self._loop.call_soon_threadsafe(self.end)
-
-    def run(self) -> None:
-        """Save."""
-        try:
-            self.result = self._body()
-        except BaseException as error:  # noqa: BLE001 (it is raised where the save is awaited)
-            self.error = error
-
-    def end(self) -> None:
-        """Wake the coroutine that waits, in the loop's thread."""
-        self.over = True
-        if not self.waiter.done():
-            self.waiter.set_result(None)
-
-
 class _Kernel:
     """The saves of one loop whose flushes the kernel carries on: all else of them is done in the loop's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.flushes = eventlog.DISK.kernel_flushes()
-        self._jobs: dict[object, _Job[Any]] = {}
+        self._jobs: dict[object, Work[Any]] = {}
         self._called = self._goes_on = False
         if self.flushes is not None:
             try:
@@ -87,18 +58,17 @@ class _Kernel:
             except NotImplementedError:  # a loop that looks at no files
                 self.flushes = None
 
-    def begun(self, begin: Callable[..., Any], *given: Any, **more: Any) -> _Job[eventlog.Line] | None:
+    def begun(self, begin: Callable[..., Any], *given: Any, **more: Any) -> Work[eventlog.Line] | None:
         """A save that was begun; None when it must be done in a thread."""
         if self.flushes is None or self.flushes.refuses:
             return None
         save = begin(self.flushes, *given, **more)
         if save is None:
             return None
-        loop = asyncio.get_running_loop()
         if not self._called:
             self._called = True
-            loop.call_soon(self._submit)
-        job = self._jobs[save.flush] = _Job(save.end, loop)
+            asyncio.get_running_loop().call_soon(self._submit)
+        job = self._jobs[save.flush] = Work(save.end)
         return job
 
     def _submit(self) -> None:
@@ -117,7 +87,7 @@ class _Kernel:
         for flush in over:
             job = self._jobs.pop(flush, None)
             if job is not None:  # an interrupt may have come before it was there
-                job.run()
+                job.do()
                 job.end()
 
 
@@ -126,7 +96,7 @@ class _Pool:
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._jobs: queue.SimpleQueue[_Job[Any]] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Work[Any]] = queue.SimpleQueue()
         self._begun = False
         self._lock = threading.Lock()
         self.lives: dict[asyncio.AbstractEventLoop, int] = {}
@@ -139,20 +109,20 @@ class _Pool:
             if lives:
                 self.lives[loop] = lives
 
-    def put(self, body: Callable[[], T], loop: asyncio.AbstractEventLoop) -> _Job[T]:
+    def put(self, body: Callable[[], T]) -> Work[T]:
         """Have a save run in a thread."""
         with self._lock:
             if not self._begun:
                 self._begun = True
                 for _ in range(self._threads):
                     threading.Thread(target=self._work, name="refold-save", daemon=True).start()
-        job = _Job(body, loop)
+        job = Work(body)
         self._jobs.put(job)
         return job
 
     def _work(self) -> None:
         while True:
-            self._jobs.get().work()
+            self._jobs.get().run()
 
 
 _pool = _Pool(THREADS)
@@ -185,7 +155,7 @@ async def saved(body: Callable[[], T]) -> T:
     """What `body`, a save, gives or raises. It is waited for to its end even when the caller is cancelled."""
     if _pool.lives.get(asyncio.get_running_loop(), 0) < 2:  # noqa: PLR2004 (a life that is alone)
         return body()
-    return await _awaited(_pool.put(body, asyncio.get_running_loop()))
+    return await _awaited(_pool.put(body))
 
 
 async def appended(
@@ -206,7 +176,7 @@ async def appended(
     began = time.perf_counter()
     job = kernel.begun(log.begin, at, events, **more)
     if job is None:
-        return await _awaited(_pool.put(append, loop))
+        return await _awaited(_pool.put(append))
     return _told(told, began, await _awaited(job))
 
 
@@ -222,8 +192,7 @@ async def off_loop(body: Callable[[], T]) -> T:
 
     It sees the context variables of whoever waits for it.
     """
-    seeing = functools.partial(contextvars.copy_context().run, body)
-    return await _awaited(_openings.put(seeing, asyncio.get_running_loop()))
+    return await _awaited(_openings.put(functools.partial(contextvars.copy_context().run, body)))
 
 
 async def beside(body: Callable[[], T]) -> T:
@@ -233,21 +202,18 @@ async def beside(body: Callable[[], T]) -> T:
     return await off_loop(body)
 
 
-async def _awaited(job: _Job[T]) -> T:
+async def _awaited(job: Work[T]) -> T:
     cancelled = False
-    while not job.over:
+    while not job.is_over:
         try:
-            await job.waiter
+            await job.news()
         except asyncio.CancelledError:
             cancelled = True
-            job.waiter = asyncio.get_running_loop().create_future()
     task = asyncio.current_task()
     if cancelled and task is not None:
         task.uncancel()  # the same request once more, not a second one
         task.cancel()
-    if job.error is not None:
-        raise job.error
-    return job.result  # type: ignore[return-value] # without an error there is a result
+    return job.result()
 
 
 def lines(encoded: Sequence[bytes]) -> list[list[bytes]]:
