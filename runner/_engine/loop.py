@@ -34,12 +34,13 @@ from runner import _logging
 from runner._agent.agent import AnyAgent
 from runner._agent.workspace import Workspace
 from runner._clock import LogClock
-from runner._engine import resumed_place, save_pool
+from runner._engine import save_pool
 from runner._engine.bell import Bell
 from runner._engine.feed import Teller
 from runner._engine.flight import Drain, Flight, Outcomes
 from runner._engine.inflight import InFlight
 from runner._engine.mailbox import Mailbox
+from runner._engine.outcomes import of_workspace
 from runner._engine.perform import Executor
 from runner._policy import replies, waves
 from runner._policy.decide import decide
@@ -111,12 +112,12 @@ class Life:
         self.decide(self.agent, state, now)  # what raises is raised before this life is written and counted
         state = await self.save(state, now, opening)
         self.log.note_lease_lost()
-        found: list[Event] = []
+        place: list[Event] = []
         if state.stopped is None and any(isinstance(event, RunResumed) for event in opening):
-            found = resumed_place.found(state, self._moved, self._accept, self.store.disk)
-            if any(isinstance(event, WorkspaceMoved) for event in found):
+            place = of_workspace(state, self._moved, self._accept, self.store.disk)
+            if any(isinstance(event, WorkspaceMoved) for event in place):
                 self._root = Path(self._moved or "")
-        return await self.go_on(state, Outcomes(found))
+        return await self.go_on(state, Outcomes(place))
 
     async def go_on(self, state: State, outcomes: Outcomes | None = None) -> State:
         """The loop itself, from a state that is on disk and outcomes that are not yet.
@@ -227,8 +228,8 @@ class Life:
     async def _compact(self, state: State) -> State:
         """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
         try:
-            made = functools.partial(_compacted, self.log, state)
-            snapshot = await save_pool.saved(made)
+            log, version, seq = self.log, replay.FOLD_VERSION, state.seq
+            snapshot = await save_pool.saved(lambda: log.compact(replay.dump(state), version, seq=seq))
             if snapshot is None:
                 return state
             self._due_at = max(load.LEAST, snapshot.size)
@@ -289,7 +290,3 @@ class Life:
             self.closed.set()
             if self.on_closed is not None:
                 self.on_closed()
-
-
-def _compacted(log: eventlog.Log, state: State) -> eventlog.Snapshot | None:
-    return log.compact(replay.dump(state), replay.FOLD_VERSION, seq=state.seq)

@@ -29,11 +29,10 @@ from runner._agent.arguments import Arguments
 from runner._agent.call import CURRENT, Call, Found, Missing, Unsure, Verbatim
 from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
-from runner._engine import failures
+from runner._engine import outcomes
 from runner._engine.feed import Teller
 from runner._engine.flight import Drain, Flight, Outcomes
 from runner._engine.inflight import InFlight
-from runner._engine.replies import storable
 from runner._policy import ladder, request
 from runner.errors import ModelError, ToolFailed
 
@@ -74,7 +73,9 @@ class Executor(msgspec.Struct, eq=False):
         try:
             asked = request.build(self.agent, state, state.at)
             self.hold()
-            reply = storable(await self.agent.model.ask(self.teller.listening(asked)), state.turns + 1, asked.purpose)
+            reply = outcomes.storable(
+                await self.agent.model.ask(self.teller.listening(asked)), state.turns + 1, asked.purpose
+            )
             return Outcomes([e.ReplySaved(reply=reply)])
         except ModelError as error:
             failed = ModelFailed(
@@ -82,13 +83,13 @@ class Executor(msgspec.Struct, eq=False):
                 transient=bool(error.transient),
                 billed=bool(error.billed),
                 retry_after=sanitize.seconds(error.retry_after),
-                error_type=failures.type_of(error.__cause__ or error),
+                error_type=outcomes.type_of(error.__cause__ or error),
                 refused_conversation=bool(error.refused_conversation),
             )
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            kind = failures.type_of(error)
+            kind = outcomes.type_of(error)
             failed = ModelFailed(error=sanitize.error(error), transient=True, billed=True, error_type=kind)
         _logging.logger(run=state.run).info("model failed", error=failed.error, transient=failed.transient)
         return Outcomes([failed])
@@ -137,7 +138,7 @@ class Executor(msgspec.Struct, eq=False):
             if self._cut(error):
                 raise
             fatal = error if isinstance(error, KeyboardInterrupt | SystemExit) else None
-            ended = failures.ended(marked, context, body, error, secrets)
+            ended = outcomes.ended(marked, context, body, error, secrets)
         else:
             value, raw = (value.value, sanitize.raw(value.raw, secrets)) if isinstance(value, Verbatim) else (value, "")
             stored = sanitize.result(value, secrets)

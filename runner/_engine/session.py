@@ -1,28 +1,39 @@
-"""One life of a run that is open: from its opening line until the run is done, stopped, or left to a person."""
+"""One life of a run that is open: from its opening line until the run is done, stopped, or left to a person.
+
+So are its child runs, in the process and the slot of their parent, and as long as that is carried on.
+"""
 
 import asyncio
 import contextlib
 import functools
 import inspect
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
+import eventlog
+from eventlog import RunExists
 from replay import Event, State
+from replay.events import ChildStarted, ResultRecorded
+from replay.values import ParentCall
 from runner import _logging
+from runner._agent import sanitize
 from runner._agent.agent import AnyAgent
-from runner._engine import children, save_pool, signals
+from runner._engine import opening, save_pool, signals
 from runner._engine.flight import Outcomes
 from runner._engine.loop import Life
-from runner._engine.opening import Opened
+from runner._engine.opening import ChildOf, Opened
 from runner._policy import resume_check
+from runner._policy.children import agent_of
 from runner._runs import load, say
-from runner._runs.children import news
-from runner._runs.questions import OnQuestion, Outcome, Paused, Waiting, events, finished
-from runner.errors import STOPS, AlreadyAnswered, BadRule, UnusableAnswer
+from runner._runs.children import news, rests
+from runner._runs.questions import Finished, OnQuestion, Outcome, Paused, Waiting, events, finished
+from runner.errors import STOPS, AlreadyAnswered, BadRule, Stopped, UnusableAnswer
 
 T = TypeVar("T")
+_BUSY, _LOOKS = 0.05, 600
+"""Seconds between looks at a child that somebody opened to say something to it, and how many looks there are."""
 
 
 def entered(agent: AnyAgent) -> AbstractAsyncContextManager[Any]:
@@ -60,7 +71,7 @@ async def carry(opened: Opened, on_question: OnQuestion | None) -> tuple[State, 
 async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, bool]:
     """Begin a life: its state once nothing is due, and whether it only looked. A pause is put to the hook first."""
     life, state, resumed = opened.life, opened.state, opened.resumed
-    life.executor.child = functools.partial(children.carry_on, life, carry, entered)
+    life.executor.child = functools.partial(carry_child, life)
     if resumed and _rests(life, state):
         return state, True
     if resumed and _waits(life, state):
@@ -178,3 +189,77 @@ async def _unless_drained(life: Life, awaited: Awaitable[T]) -> T | None:
     finally:
         life.bell.rung = False
         waiting.cancel()
+
+
+async def carry_child(parent: Life, state: State, started: ChildStarted) -> Outcomes:
+    """Carry a child run on until it rests, and say what it came to.
+
+    It is opened by its parent's life. It exists once: one that was made before is opened, also when it ended since. It
+    drains when its parent does, and its parent's lock is kept until its log is closed.
+    """
+    try:
+        agent = agent_of(parent.agent, state, started.call).replace(limits=started.limits)
+        async with entered(agent) as resources:
+            child = await _carried(parent, agent, resources, state, started)
+    except Exception as error:  # noqa: BLE001 (the outcomes of what runs beside it are saved first)
+        return Outcomes(error=error)
+    said: list[Event] = [rests(started.call, child)]
+    if child.phase == "done":
+        stored = sanitize.result(child.answer or "", ())
+        said.append(ResultRecorded(call=started.call, how="ran", **stored.fields()))
+    return Outcomes(said)
+
+
+async def _carried(parent: Life, agent: AnyAgent, resources: Any, state: State, started: ChildStarted) -> State:
+    """The state of a child after it was carried on."""
+    try:
+        opened = await _opened(functools.partial(_open, parent, agent, state, started))
+    except Stopped:  # for good, or by somebody who was faster
+        return load.read(parent.store, started.run)
+    if isinstance(opened, Finished):
+        return opened.state
+    life = opened.life
+    parent.inflight.begin()
+    life.on_closed = parent.inflight.end
+    life.executor.resources, life.rest = resources, parent.rest
+    parent.drain.tell(life.drain.ask)
+    try:
+        after, _ = await carry(opened, None)
+    except Stopped:  # what stopped it stands, so nothing was written
+        after = opened.state
+    finally:
+        life.end()
+    return life.after or after
+
+
+async def _opened(opens: Callable[[], Opened | Finished[Any]]) -> Opened | Finished[Any]:
+    """The child, as soon as nobody else has it for a moment. Raises `RunLocked` when it is held for long."""
+    for _ in range(_LOOKS):
+        try:
+            return await save_pool.saved(opens)
+        except eventlog.RunLocked:
+            await asyncio.sleep(_BUSY)
+    return await save_pool.saved(opens)
+
+
+def _open(parent: Life, agent: AnyAgent, state: State, started: ChildStarted) -> Opened | Finished[Any]:
+    """Open the child of a call, or make it."""
+    store = parent.store
+    given: dict[str, Any] = {"store": store, "watch": parent.watch, "clock": parent.clock.clock}
+    given["grace"] = parent.drain.grace
+    call = ParentCall(run=state.run, uid=state.uid, call=started.call)
+    found = state.find(started.call)
+    tool = parent.agent.tool(found.call.tool) if found is not None else None
+    assert found is not None  # decide starts only calls of this reply
+    assert tool is not None  # of tools that the agent has
+    if store.header(started.run) is not None:
+        opened = opening.reopen(started.run, agent, by_parent=True, **given)
+        if opened.state.uid != started.uid:
+            if isinstance(opened, Opened):
+                opened.life.end()
+            raise RunExists(started.run, str(store), ("parent",))
+        return opened
+    values = tool.prepare(found.arguments).values or {}
+    child = ChildOf(call, started.uid, state.fork_guard)
+    given |= {"run": started.run, "labels": state.labels, "inputs": values.get("inputs"), "child": child}
+    return opening.create(agent, values["task"], **given)
