@@ -57,6 +57,7 @@ def test_each_command_looks_at_a_run_in_a_database(refold: Refold, runs: str, tm
     assert refold("cat", run).ends(0).out.endswith(f'"sum":"{verdict["sum"]}"}}\n')
     refold("salvage", run, "new").ends(1, err="is not damaged")
     refold("migrate").ends(0, out="schema")
+    refold("bench").ends(1, err="is a database")
     assert PASSWORD not in (tmp_path / "page.html").read_text() + (tmp_path / "test_it.py").read_text()
 
 

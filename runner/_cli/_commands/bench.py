@@ -43,8 +43,10 @@ def bench(runs: str, *, saves: int, as_json: bool) -> None:
     Compares it with writing a snapshot of everything at each save, with as many flushes as a snapshot needs. What is
     written is removed again.
     """
-    directory = Path(str(eventlog.store(runs)))
-    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    store = eventlog.store(runs)
+    if not isinstance(store, eventlog.Directory):
+        raise Refused(f"{store} is a database", "Name a directory on a disk with --runs DIR.")
+    there = next(path for path in (store.path, *store.path.absolute().parents) if path.exists())
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=there, ignore_cleanup_errors=True) as place:
         found = measured(Path(place), saves)
     if as_json:
