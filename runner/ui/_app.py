@@ -118,25 +118,25 @@ class _Console:
         near = request.query_params.get("near", "")
         facts = _facts(request)
         key = facts["base"], facts["csrf"], frozenset(may), near
-        make = functools.partial(self._page, run, may, near, facts)
+
+        def make(audited: runner.review.Audited) -> str:
+            return _page.render(
+                audited,
+                runner.review.SECRET_PATTERNS,
+                _templates().get_template("run.html"),
+                near,
+                state=audited.state,
+                holder=self._store.holder(run),
+                forks=self._listing.forks(run),
+                may=may,
+                answers={run} if "answer" in may else set(),
+                here=audited.state.agent in self._agents,
+                **facts,
+            )
+
         again = "refold-again" in request.headers
         page = await asyncio.to_thread(self._pages(run).made, key, make, again=again)
         return Response(page, media_type="text/html")
-
-    def _page(self, run: str, may: set[str], near: str, facts: dict[str, Any], audited: runner.review.Audited) -> str:
-        return _page.render(
-            audited,
-            runner.review.SECRET_PATTERNS,
-            _templates().get_template("run.html"),
-            near,
-            state=audited.state,
-            holder=self._store.holder(run),
-            forks=self._listing.forks(run),
-            may=may,
-            answers={run} if "answer" in may else set(),
-            here=audited.state.agent in self._agents,
-            **facts,
-        )
 
     async def events(self, request: Request) -> Response:
         """What happens in a run from a line on."""
@@ -147,10 +147,12 @@ class _Console:
     async def state(self, request: Request) -> Response:
         """The state after a line."""
         run, at = self._checked(request, "read"), int(request.query_params["at"])
-        lines = (await asyncio.to_thread(self._store.read, run)).lines
-        state = replay.load([line for line in lines if line.seq <= at])
-        text = json.dumps(msgspec.to_builtins(as_json.run(state)), indent=2, ensure_ascii=False)
-        return _shown(request, "state.html", run=run, at=at, text=text)
+
+        def told() -> str:
+            state = replay.load([line for line in self._store.read(run).lines if line.seq <= at])
+            return json.dumps(msgspec.to_builtins(as_json.run(state)), indent=2, ensure_ascii=False)
+
+        return _shown(request, "state.html", run=run, at=at, text=await asyncio.to_thread(told))
 
     async def preview(self, request: Request) -> Response:
         """What a fork from a line would not repeat."""
