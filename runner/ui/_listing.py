@@ -49,8 +49,10 @@ class Listing:
         """Every run, newest first."""
         async with self._lock:
             if time.monotonic() > self._at + FRESH:
+                self._at = began = time.monotonic()
                 self._found = await asyncio.to_thread(runner.list_runs, self._store, before=self._found)
-                self._at = time.monotonic()
+                if self._at == began:  # nothing was said to a run while it was read
+                    self._at = time.monotonic()
             return self._found
 
     def stale(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -225,3 +226,27 @@ def test_what_does_not_exist_or_makes_no_sense_is_said_on_a_page(runs: Path) -> 
         ("send", {"text": "x" * (2 << 20)}, 413),
     ):
         ann.send(f"/runs/r/{action}", csrf | form, status)
+
+
+def test_what_is_said_while_the_list_is_read_is_seen_at_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list that is being read is without it, and serves nobody who comes later."""
+    asking(runs)
+    read, go, whole = threading.Event(), threading.Event(), runner.list_runs
+
+    def slowly(*given: Any, **named: Any) -> list[runner.RunInfo]:
+        found = whole(*given, **named)
+        if not read.is_set():
+            read.set()
+            assert go.wait(60)
+        return found
+
+    ann = Person(runs)
+    form = ann.form("/runs/r", "/runs/r/answer", "approve")
+    monkeypatch.setattr(runner, "list_runs", slowly)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(ann.see, "/")
+        assert read.wait(60)
+        ann.send("/runs/r/answer", form)
+        go.set()
+        assert '<tr class="asks">' in first.result()
+    assert '<tr class="asks">' not in ann.see("/")
