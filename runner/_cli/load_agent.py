@@ -35,15 +35,10 @@ class Source(NamedTuple):
         return not isinstance(self.found, runner.Agent) and bool(inspect.signature(self.found).parameters)
 
     def agent(self, state: State | None = None, model: str | None = None) -> AnyAgent:
-        """The agent, for the run in `state` if there is one yet.
+        """The agent, for the run in `state` if there is one yet; `model`, as VENDOR:NAME, takes the place of its own.
 
-        Args:
-            state: the run's state, for a function that takes it.
-            model: another model than the agent's, as `VENDOR:NAME`; its key and address come from the environment.
-
-        Raises:
-            Refused: a function makes no agent, or needs a state and there is none; status 2.
-            runner.models.NotInstalled: the model's extra is not installed.
+        Raises `Refused`, status 2, where a function makes no agent, or needs a state and there is none; and
+        `runner.models.NotInstalled`.
         """
         if self.takes_state() and state is None:
             hint = "Name a runner.Agent, or a function that takes no argument."

@@ -65,9 +65,19 @@ def account() -> str:
 by = click.option("--by", "who", default=account, show_default="your account", metavar="WHO", help="Who says so.")
 
 
+def says(command: Command) -> Command:
+    """What everything that a person says to a run takes."""
+    return run(runs(by(command)))
+
+
 def answers(command: Command) -> Command:
     """What every answer to a question of a run takes."""
     return run(question(runs(by(command))))
+
+
+def reads(command: Command) -> Command:
+    """What every command that reads one run takes."""
+    return run(runs(json(command)))
 
 
 def json_object(text: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def respond(run: str, question: str, text: str, runs: str, who: str) -> None:
 
 
 @click.command()
-@options.run
+@options.says
 @click.argument("tool", metavar="TOOL")
 @click.option(
     "--with",
@@ -70,8 +70,6 @@ def respond(run: str, question: str, text: str, runs: str, who: str) -> None:
     type=options.json_object,
     help="Only calls with these values of arguments.",
 )
-@options.runs
-@options.by
 def allow(run: str, tool: str, values: dict[str, Any], runs: str, who: str) -> None:
     """Say yes to every later call of TOOL in RUN.
 
@@ -81,10 +79,8 @@ def allow(run: str, tool: str, values: dict[str, Any], runs: str, who: str) -> N
 
 
 @click.command()
-@options.run
+@options.says
 @click.argument("text", metavar="TEXT")
-@options.runs
-@options.by
 def send(run: str, text: str, runs: str, who: str) -> None:
     """Write TEXT to RUN: its next request to the model takes it.
 
@@ -121,9 +117,7 @@ def settle(run: str, question: str, verdict: str, runs: str, who: str, found: st
 
 
 @click.command()
-@options.run
-@options.runs
-@options.by
+@options.says
 def stop(run: str, runs: str, who: str) -> None:
     """Stop RUN for good and list its calls in doubt.
 
@@ -144,9 +138,7 @@ def stop(run: str, runs: str, who: str) -> None:
 
 
 @click.command()
-@options.run
-@options.runs
-@options.by
+@options.says
 def park(run: str, runs: str, who: str) -> None:
     """Hold RUN back until somebody resumes it.
 

@@ -33,9 +33,7 @@ Told = tuple[int, int, str]
 
 
 @click.command()
-@options.run
-@options.runs
-@options.json
+@options.reads
 def audit(run: str, runs: str, *, as_json: bool) -> None:
     """Tell what RUN did, and what deserves a second look.
 

@@ -26,10 +26,8 @@ _DIGEST = re.compile("[0-9a-f]{16,128}")
 
 
 @click.command()
-@options.run
+@options.reads
 @load_agent.option
-@options.runs
-@options.json
 def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) -> None:
     """Walk RUN's history through the current code.
 

@@ -103,8 +103,7 @@ PAGE_MADE = b'<meta name="generator" content="refold report">'
 
 
 @click.command()
-@options.run
-@options.runs
+@options.reads
 @click.option(
     "-o",
     "--output",
@@ -114,7 +113,6 @@ PAGE_MADE = b'<meta name="generator" content="refold report">'
     help="Where to write the page.",
 )
 @options.redact
-@options.json
 def report(run: str, runs: str, *, output: Path | None, patterns: tuple[re.Pattern[str], ...], as_json: bool) -> None:
     """Write RUN as one HTML page that needs no network.
 

@@ -52,10 +52,8 @@ def _print(pieces: Iterable[bytes]) -> None:
 
 
 @click.command()
-@options.run
-@options.runs
+@options.reads
 @click.option("--expect", metavar="SUM", help="A sum kept elsewhere: the log must hold the line that had it.")
-@options.json
 def verify(run: str, runs: str, *, expect: str | None, as_json: bool) -> None:
     """Check every line of RUN's log.
 

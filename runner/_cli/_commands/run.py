@@ -91,11 +91,9 @@ def _given(agent: load_agent.AnyAgent, inputs: str | None) -> object:
 
 
 @click.command()
-@options.run
+@options.says
 @click.option("--at", type=click.IntRange(min=0), required=True, metavar="SEQ", help="The line it goes on from.")
 @click.option("--run", "new", metavar="NEWID", help="The new run's id.", show_default="made as for a new run")
-@options.runs
-@options.by
 def fork(run: str, at: int, new: str | None, runs: str, who: str) -> None:
     """Go on from an earlier line of RUN in a new run.
 

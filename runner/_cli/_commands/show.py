@@ -26,11 +26,9 @@ SAID = 60
 
 
 @click.command()
-@options.run
-@options.runs
+@options.reads
 @click.option("--follow", is_flag=True, help="Print every event, and the coming ones until no process runs RUN.")
 @click.option("--at", type=click.IntRange(min=0), metavar="SEQ", help="As it stood after line SEQ of the log.")
-@options.json
 def show(run: str, runs: str, *, follow: bool, at: int | None, as_json: bool) -> None:
     """Show where RUN stands: phase, spend, calls, questions.
 

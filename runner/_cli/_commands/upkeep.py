@@ -105,10 +105,8 @@ class History:
 
 
 @click.command()
-@options.run
+@options.says
 @click.argument("new", metavar="NEW")
-@options.runs
-@options.by
 def salvage(run: str, new: str, runs: str, *, who: str) -> None:
     """Copy what is good of the damaged RUN into the run NEW.
 

@@ -106,7 +106,7 @@ def _body(key: str, state: State, question: Question) -> bytes:
 def _target(target: str) -> Any:
     """What tells a target: given a key and a body, whether it was told. Raises `Refused`, status 2."""
     kind, _, where = target.partition(":")
-    try:
+    with contextlib.suppress(ValueError):  # no address, or a quote that does not end
         if kind == "webhook" and _is_address(url := urllib.parse.urlsplit(where)):
             secret = os.environ.get(SECRET, "")
             if not secret:
@@ -114,8 +114,6 @@ def _target(target: str) -> Any:
             return lambda key, body: _posted(url, secret.encode(), key, body)
         if kind == "command" and (words := shlex.split(where)) and shutil.which(words[0]) is not None:
             return lambda key, body: _ran(words, key, body)
-    except ValueError:  # no address, or a quote that does not end
-        pass
     raise Refused(
         f"--notify {kind}:... names nothing that can be told", "Write webhook:URL or command:CMD.", Status.USAGE
     )
