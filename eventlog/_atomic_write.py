@@ -5,6 +5,7 @@ any time. The name itself is durable only after the caller has synced the direct
 """
 
 import contextlib
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -55,3 +56,14 @@ def sweep(disk: Disk, directory: Path) -> None:
         if name.startswith(TEMPORARY):
             with contextlib.suppress(OSError):  # whatever cannot be removed (a directory, say) is in nobody's way
                 disk.unlink(directory / name)
+
+
+def remove(disk: Disk, path: Path) -> None:
+    """Remove a file, or a directory with what it holds, through no link."""
+    with contextlib.suppress(OSError):  # whatever stays is disposable
+        if not stat.S_ISDIR(disk.stat(path).st_mode):
+            disk.unlink(path)
+            return
+        for name in disk.list(path):
+            remove(disk, path / name)
+        disk.rmdir(path)

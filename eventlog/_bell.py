@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from eventlog._disk import Disk
+from eventlog._files import Files
 from eventlog._in_child import not_for_children
 from eventlog._names import is_id
 from eventlog._own import Within
@@ -44,15 +45,11 @@ class Bell:
         if (file, size) == (self._file, self._at):
             return []
         start = self._at if file == self._file and size > self._at else 0
-        data = b""
+        start, data = max(start, size - MOST), b""
         with contextlib.suppress(OSError):
-            fd = self._disk.open(self._path)
-            try:
-                data = self._disk.pread(fd, MOST, max(start, size - MOST))
-            finally:
-                self._disk.close(fd)
+            data = b"".join(Files(self._disk, self._path.parent).pieces(self._path.name, start, start + MOST))
         whole = data.rfind(b"\n") + 1
-        self._file, self._at = file, max(start, size - MOST) + whole
+        self._file, self._at = file, start + whole
         return [run for run in dict.fromkeys(data[:whole].decode(errors="replace").split("\n")) if is_id(run)]
 
     def _look(self) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eventlog import _head, _tombstone
-from eventlog._atomic_write import sweep, write_atomically
+from eventlog._atomic_write import remove, sweep, write_atomically
 from eventlog._disk import Disk
 from eventlog._file_log import FileLog
 from eventlog._files import Files
@@ -118,15 +118,16 @@ def _is_run(disk: Disk, directory: Path) -> bool:
     return any(makes_a_run(name) for name in disk.list(directory))
 
 
-def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> Path:
-    """Copy what was read of an undamaged run into a directory of runs; give the run's directory there."""
+def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
+    """Copy what was read of an undamaged run into a directory of runs. What fails leaves nothing there."""
     directory = runs / reading.run
-    with writing(reading.run, runs):
+    with writing(reading.run, runs), contextlib.ExitStack() as undo:
         make_place(disk, runs)
         try:
             disk.mkdir(directory)
         except FileExistsError:
             raise RunExists(reading.run, str(runs)) from None
+        undo.callback(remove, disk, directory)
         disk.close(write_atomically(disk, directory, COPY, [b""]))
         disk.sync_dir(directory)
         for segment in reversed(reading.segments):
@@ -137,7 +138,7 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> Path:
         disk.close(write_atomically(disk, directory, HEAD, [_head.encode(head)]))
         disk.sync_dir(directory)
         disk.sync_dir(runs)
-    return directory
+        undo.pop_all()
 
 
 def refuse_copy(disk: Disk, directory: Path) -> None:

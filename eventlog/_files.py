@@ -63,10 +63,10 @@ class OpenFile:
     """A file that is open until it is released."""
 
     def __init__(self, disk: Disk, fd: int) -> None:
-        self._disk, self._fd = disk, fd
+        self._disk, self.fd = disk, fd
 
     def release(self) -> None:
         """Close the file, once."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
+        if self.fd >= 0:
+            fd, self.fd = self.fd, -1
             self._disk.close(fd)

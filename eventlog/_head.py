@@ -74,11 +74,11 @@ class Witness(OpenFile):
 
     def claim(self, head: Head) -> None:
         """Write a claim in place, unsynced."""
-        self._disk.pwrite(self._fd, encode(head), 0)
+        self._disk.pwrite(self.fd, encode(head), 0)
 
     def settle(self) -> None:
         """Make the claim durable."""
-        self._disk.datasync(self._fd)
+        self._disk.datasync(self.fd)
 
 
 def write_head(disk: Disk, directory: Path, head: Head, lock: Lock) -> Witness:

@@ -23,6 +23,7 @@ from typing import Final
 import msgspec
 
 from eventlog._disk import Disk
+from eventlog._files import OpenFile
 from eventlog._in_child import not_for_children
 from eventlog._names import LOCK
 from eventlog.errors import DiskFailed, LockLost, RunLocked
@@ -41,38 +42,40 @@ class Holder(msgspec.Struct, frozen=True):
     since: datetime
 
 
-class Lock:
+class Lock(OpenFile):
     """A run's lock, held until `release` or the end of the process. Made by `take`."""
 
     def __init__(self, disk: Disk, path: Path, run: str, fd: int, family: int) -> None:
         """Keep an open, locked file, and its directory: children inherit the shared lock on that one."""
-        self._disk, self._path, self._run, self._fd = disk, str(path), run, fd
+        super().__init__(disk, fd)
+        self._path, self._run = str(path), run
         found = disk.fstat(fd)
         self._file = (found.st_dev, found.st_ino)
         self._before, self._size = disk.pread(fd, _RECORD, 0), found.st_size
-        self._pid, self._family = disk.pid(), family
+        self._pid, self._family = disk.pid(), OpenFile(disk, family)
         self.lease_lost = False
         not_for_children(self)
 
     def share(self) -> None:
         """Take the shared lock that forked children inherit, and see whether children of an earlier holder have it."""
-        self.lease_lost = not self._disk.try_lock(self._family)
-        self._disk.try_lock(self._family, shared=True)
+        family = self._family.fd
+        self.lease_lost = not self._disk.try_lock(family)
+        self._disk.try_lock(family, shared=True)
 
     def sign(self) -> None:
         """Write who holds the run into the file."""
         disk = self._disk
         holder = msgspec.json.encode(Holder(disk.pid(), disk.host(), disk.now()))
-        disk.pwrite(self._fd, holder.ljust(_RECORD - 1) + b"\n", 0)
+        disk.pwrite(self.fd, holder.ljust(_RECORD - 1) + b"\n", 0)
 
     def put_back(self) -> None:
         """Leave the file as it was found, for an opener that was refused: it touches nothing on disk."""
-        self._disk.pwrite(self._fd, self._before, 0)
-        self._disk.truncate(self._fd, self._size)
+        self._disk.pwrite(self.fd, self._before, 0)
+        self._disk.truncate(self.fd, self._size)
 
     def wipe(self) -> None:
         """Take the holder's name out, so that the next holder is never mistaken for this one."""
-        self._disk.truncate(self._fd, 0)
+        self._disk.truncate(self.fd, 0)
 
     def check(self) -> None:
         """Raise `LockLost` unless the locked file still has its name."""
@@ -85,21 +88,17 @@ class Lock:
 
     def release(self) -> None:
         """Give the lock back. A forked child only closes its own copy, and the parent still holds the lock."""
-        if self._fd >= 0 and self._disk.pid() == self._pid:
+        if self.fd >= 0 and self._disk.pid() == self._pid:
             with contextlib.suppress(OSError):  # closing it gives it back too, unless a child has a copy
-                self._disk.unlock(self._fd)
+                self._disk.unlock(self.fd)
         try:
             self.close_copies()
         finally:
-            if self._family >= 0:
-                family, self._family = self._family, -1
-                self._disk.close(family)
+            self._family.release()
 
     def close_copies(self) -> None:
         """Close the lock file alone: what is open on the directory stays, for as long as this process may act."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            self._disk.close(fd)
+        super().release()
 
 
 def take(disk: Disk, directory: Path, run: str, family: int) -> Lock:

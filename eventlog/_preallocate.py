@@ -53,7 +53,7 @@ class OpenSegment(OpenFile):
 
     def guard(self) -> None:
         """Raise `LogDead` when the file is no longer as this writer left it: its name gone, linked, cut or grown."""
-        names, size = self._disk.links_and_size(self._fd)
+        names, size = self._disk.links_and_size(self.fd)
         if names != 1:
             raise LogDead(self._run, f"{segment_name(self.number)} was deleted, replaced or linked ({names} names)")
         if size != self.laid:
@@ -67,11 +67,11 @@ class OpenSegment(OpenFile):
         target, at = _rounded(wanted), self.laid
         try:
             for piece in _zeros(target - self.laid):
-                self._disk.pwrite(self._fd, piece, at)
+                self._disk.pwrite(self.fd, piece, at)
                 at += len(piece)
         except OSError as error:
             self._take_back(self.laid, error)
-        self._disk.datasync(self._fd)
+        self._disk.datasync(self.fd)
         self.laid = target
 
     def reaches(self, ahead: int) -> bool:
@@ -85,23 +85,23 @@ class OpenSegment(OpenFile):
         file grows again. The error goes on up, and the next opener writes the segment anew.
         """
         try:
-            self._disk.pwrite(self._fd, data, self.end)
+            self._disk.pwrite(self.fd, data, self.end)
         except OSError as error:
             if self.end % SECTOR == 0:
                 raise
             self._take_back(self.end, error)
-        return None if flushes is None else flushes.begin(self._fd)
+        return None if flushes is None else flushes.begin(self.fd)
 
     def sync(self, size: int, flush: Flush | None) -> None:
         """Sync a line of this size that was written, by waiting for its flush if one was ordered."""
         if flush is None or not flush.wait():
-            self._disk.datasync(self._fd)
+            self._disk.datasync(self.fd)
         self.end += size
 
     def cut(self) -> None:
         """End the file at its last newline and sync that, even if nothing was cut."""
-        self._disk.truncate(self._fd, self.end)
-        self._disk.sync(self._fd)
+        self._disk.truncate(self.fd, self.end)
+        self._disk.sync(self.fd)
         self.laid = self.end
 
     def roll(self, directory: Path, header: bytes, lock: Lock) -> OpenSegment:
@@ -131,8 +131,8 @@ class OpenSegment(OpenFile):
         pass_on(error)
         if error.errno not in FULL:
             raise error
-        self._disk.truncate(self._fd, size)
-        self._disk.datasync(self._fd)
+        self._disk.truncate(self.fd, size)
+        self._disk.datasync(self.fd)
         self.laid = size
         raise DiskFull(self._run, error.strerror or str(error)) from error
 

@@ -7,14 +7,13 @@ lock on the directory of tombstones; only who has it alone removes what others l
 """
 
 import contextlib
-import stat
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from eventlog import _listing, _tombstone
-from eventlog._atomic_write import write_atomically
+from eventlog._atomic_write import remove, write_atomically
 from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._lock import take
@@ -88,7 +87,7 @@ def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], 
         disk.rename(directory, moved)
         disk.sync_dir(runs)
         disk.sync_dir(stones)
-        _remove(disk, moved)
+        remove(disk, moved)
 
 
 @contextlib.contextmanager
@@ -102,7 +101,7 @@ def _opened(disk: Disk, runs: Path, *, force: bool) -> Iterator[Disk]:
         if disk.try_lock(fd):
             for name in disk.list(stones):
                 if name.startswith(TEMPORARY):
-                    _remove(disk, stones / name)
+                    remove(disk, stones / name)
         for _ in range(_TRIES):
             if disk.try_lock(fd, shared=True):
                 break
@@ -110,14 +109,3 @@ def _opened(disk: Disk, runs: Path, *, force: bool) -> Iterator[Disk]:
         else:
             raise DiskFailed(str(stones), "another process holds its lock")
         yield Within(disk, stones, fd)
-
-
-def _remove(disk: Disk, path: Path) -> None:
-    """Remove a file, or a directory with what it holds, through no link."""
-    with contextlib.suppress(OSError):  # whatever stays is disposable
-        if not stat.S_ISDIR(disk.stat(path).st_mode):
-            disk.unlink(path)
-            return
-        for name in disk.list(path):
-            _remove(disk, path / name)
-        disk.rmdir(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 import string
@@ -63,7 +64,7 @@ class StructuredError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Restore the facts without calling `__init__`, which may take some by keyword only."""
-        return _restored, (type(self), *self.args), vars(self)
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined] # as object's does
 
 
 @functools.cache
@@ -84,7 +85,3 @@ def _annotations(kind: type) -> dict[str, Any]:
         return inspect.get_annotations(kind, format=3)  # FORWARDREF
     own: dict[str, Any] = vars(kind).get("__annotations__", {})  # far less work than inspect.get_annotations
     return own
-
-
-def _restored(kind: type[StructuredError], *args: object) -> StructuredError:
-    return kind.__new__(kind, *args)

@@ -22,18 +22,46 @@ _BEGINS = b'{"seq":'
 class Part:
     """One segment: its good lines from `first` to `last`, where they end, where its last byte but NULs ends, its size.
 
-    `why` says why what follows the good lines is damage, "" when it is nothing or `torn`.
+    `why` says why what follows the good lines is damage, "" when it is nothing or `torn`. `after` is the first piece of
+    that; good lines may come after it, or a whole line with a wrong sum.
     """
 
+    after: Piece | None = None
+
     def __init__(self, number: int) -> None:
-        self.number = number
+        self.number, self.file = number, segment_name(number)
         self.first = self.last = -1
         self.lines = self.end = self.rest = self.size = self.good_after = 0
-        self.why, self.torn = "", False
+        self.why, self.torn, self.wrong_after = "", False, False
 
-    @property
-    def file(self) -> str:
-        return segment_name(self.number)
+    def add(self, piece: Piece) -> None:
+        """Look at a piece that follows the good lines."""
+        if piece.solid > piece.start:
+            self.rest = piece.solid
+        if self.after is None:
+            self.after = piece
+            self.good_after = int(piece.nul and _is_good(piece))
+        elif _is_good(piece):
+            self.good_after += 1
+        elif piece.whole and not piece.nul and piece.data.startswith(_BEGINS):
+            self.wrong_after = True
+
+    def judge(self, *, last: bool) -> None:
+        """Say what follows the good lines: nothing, torn, or damage and why. A segment begins with its header, too."""
+        self.rest = max(self.rest, self.end)
+        if self.after is not None and self.rest > self.end and (self.after.nul or not self.after.whole):
+            self.torn = not self.good_after and not self.wrong_after
+            self.why = "a line has a hole of NULs" if self.after.nul else "a line has no newline"
+            if self.good_after:
+                self.why += ", with good lines after it"
+            elif self.wrong_after:
+                self.why += ", with a whole line after it whose sum is wrong"
+        if not self.lines:
+            self.why = self.why or "it has no whole header, and a segment gets its name only when that is durable"
+        elif not last and self.size > self.end:
+            self.why = self.why or "bytes lie after the end of a sealed segment"
+        elif self.torn:
+            self.why = ""
 
 
 class Evidence:
@@ -54,7 +82,7 @@ class Evidence:
 
 def gathered(files: Files, run: str) -> Evidence:
     """Read a run's directory once. The head comes first, so that a live writer only adds to what it promised."""
-    found = Evidence(run, head=_head(files))
+    found = Evidence(run, _independent_reader.head(_content(files, HEAD) or b""))
     names = files.names()
     found.strangers = sorted(name for name in names if not is_ours(name))
     numbers = sorted(number for name in names if (number := segment_number(name)) is not None)
@@ -86,7 +114,7 @@ def _segments(files: Files, found: Evidence, numbers: list[int]) -> LogDamaged |
                 part.why = "it is not a regular file"
             else:
                 found.segments.append(part)
-                _seal(part, last=number == numbers[-1])
+                part.judge(last=number == numbers[-1])
         if part.why:
             later = [n for n in numbers if n > number]
             good = part.good_after + sum(_good_in(files, segment_name(n)) for n in later)
@@ -94,62 +122,17 @@ def _segments(files: Files, found: Evidence, numbers: list[int]) -> LogDamaged |
     return None
 
 
-def _seal(part: Part, *, last: bool) -> None:
-    """Say what a segment must be beyond what its bytes alone say: begun with its header, and ended if one follows."""
-    if not part.lines:
-        part.why = part.why or "it has no whole header, and a segment gets its name only when that is durable"
-    elif not last and part.size > part.end:
-        part.why = part.why or "bytes lie after the end of a sealed segment"
-    elif part.torn:
-        part.why = ""
-
-
-class _Rest:
-    """What lies after the good lines of a segment: its first piece, its good lines, a whole line with a wrong sum."""
-
-    first: Piece | None = None
-    good, wrong, end = 0, False, 0
-
-    def add(self, piece: Piece) -> None:
-        if piece.solid > piece.start:
-            self.end = piece.solid
-        if self.first is None:
-            self.first = piece
-            self.good = int(piece.nul and _is_good(piece))
-        elif _is_good(piece):
-            self.good += 1
-        elif piece.whole and not piece.nul and piece.data.startswith(_BEGINS):
-            self.wrong = True
-
-    def judge(self, part: Part) -> None:
-        """Say what it is: nothing, torn, or damage and why."""
-        part.rest = max(self.end, part.end)
-        if self.first is None or part.rest == part.end:
-            return
-        part.good_after = self.good
-        if not (self.first.nul or not self.first.whole):
-            return  # a whole line that is no good one: why that is has been said
-        part.torn = not self.good and not self.wrong
-        part.why = "a line has a hole of NULs" if self.first.nul else "a line has no newline"
-        if self.good:
-            part.why += ", with good lines after it"
-        elif self.wrong:
-            part.why += ", with a whole line after it whose sum is wrong"
-
-
 def _part(files: Files, found: Evidence, part: Part) -> None:
-    rest = _Rest()
     for piece in _independent_reader.pieces(files.pieces(part.file)):
         part.size = piece.end
-        if rest.first is None and piece.whole and not piece.nul:
+        if part.after is None and piece.whole and not piece.nul:
             try:
                 _take(found, part, piece)
             except NotOurs as error:
                 part.why = str(error)
             else:
                 continue
-        rest.add(piece)
-    rest.judge(part)
+        part.add(piece)
 
 
 def _take(found: Evidence, part: Part, piece: Piece) -> None:
@@ -175,11 +158,6 @@ def _take(found: Evidence, part: Part, piece: Piece) -> None:
     found.ends.append((part.number, piece.end))
 
 
-def _head(files: Files) -> dict[str, Any] | None:
-    data = _content(files, HEAD)
-    return None if data is None else _independent_reader.head(data)
-
-
 def _against_head(files: Files, found: Evidence) -> LogDamaged | None:
     head, last, count = found.head, found.segments[-1], len(found.lines)
     if head is None or head["seq"] < 0:
@@ -193,7 +171,9 @@ def _against_head(files: Files, found: Evidence) -> LogDamaged | None:
         why = f"the head names another line {seq} than the log holds"
         return LogDamaged(found.run, segment_name(max(head["segment"], 1)), offset, seq, after, why)
     if head["state"] == "closed" and (after or last.rest > last.end):
-        if _head(files) != head:  # the log was opened again while its segments were read
+        if (
+            _independent_reader.head(_content(files, HEAD) or b"") != head
+        ):  # the log was opened again while its segments were read
             found.head = {**head, "state": "open"}
             return None
         why = "bytes lie after the end that a closed head names"

@@ -65,20 +65,18 @@ def load(connection: Connection, run: str, end: End, accept: Accept | None = Non
 def _take(reading: Reading, chain: Chain, rows: Iterable[bytes]) -> None:
     segment = Segment(1)
     for data in rows:
-        if segment.why:
-            segment.size += len(data)
-            segment.good_after += is_good(data)
-            continue
+        segment.size += len(data)
         try:
-            line = chain.read(data, 1, first=chain.seq < 0)
+            if not segment.why:
+                segment.lines.append(chain.read(data, 1, first=chain.seq < 0))
+                segment.end = segment.size
+                segment.ends.append(segment.end)
+                continue
         except Newer as error:
             raise OtherFormat(reading.run, error.format) from error
         except Bad as bad:
-            segment.why, segment.size, segment.good_after = str(bad), segment.size + len(data), int(is_good(data))
-            continue
-        segment.lines.append(line)
-        segment.size = segment.end = segment.end + len(data)
-        segment.ends.append(segment.end)
+            segment.why = str(bad)
+        segment.good_after += is_good(data)
     segment.rest = segment.size
     reading.segments, reading.lines = [segment], segment.lines
     if segment.why:

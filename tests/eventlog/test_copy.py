@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 from pathlib import Path
 
 import pytest
 
 import eventlog
+from eventlog import simdisk
+from tests.eventlog import making
 from tests.eventlog.making import AT, OPENING, event
 from tests.support.file_logs import file_log
 
@@ -34,6 +38,24 @@ def test_a_copy_holds_what_was_saved_when_it_was_made(copied: Path, tmp_path: Pa
     assert (verdict.ok, verdict.head, verdict.findings) == (True, "closed", [])
     with pytest.raises(eventlog.RunExists):
         eventlog.store(tmp_path / "runs").copy("r", copied)
+
+
+def test_a_copy_that_found_no_room_leaves_nothing_in_the_way_of_the_next_try(tmp_path: Path) -> None:
+    """It was told that the run exists there already, and nothing of it could be read."""
+    making.made(tmp_path / "runs")
+    (tmp_path / "copies").mkdir()
+    for nth in itertools.count(1):
+        fault = simdisk.Fault(verbs=("write_some",), nth=nth, error=errno.ENOSPC)
+        try:
+            eventlog.Directory(tmp_path / "runs", disk=simdisk.FaultyDisk(eventlog.DISK, fault)).copy(
+                "r", tmp_path / "copies"
+            )
+        except eventlog.DiskFull:
+            assert list((tmp_path / "copies").iterdir()) == []
+        else:
+            break
+    assert nth > 2
+    assert eventlog.store(tmp_path / "copies").verify("r").ok
 
 
 @pytest.mark.fault("a copy of a run that goes on in two places")

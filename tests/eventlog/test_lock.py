@@ -317,7 +317,7 @@ def _opened_once_alone(runs: Path) -> eventlog.Log:
 def test_a_copy_of_the_lock_that_nobody_closes_keeps_no_run(tmp_path: Path) -> None:
     """A child that C code forked runs no handler of ours; a release unlocks, for every copy there is."""
     log = eventlog.store(tmp_path).create("r", at=AT, events=[OPENING])
-    copy = os.dup(file_log(log)._lock._fd)  # noqa: SLF001 (as a fork copies it)
+    copy = os.dup(file_log(log)._lock.fd)  # noqa: SLF001 (as a fork copies it)
     try:
         log.close()
         assert eventlog.store(tmp_path).holder("r") is None
