@@ -1,6 +1,7 @@
 """Runs brought to a certain place, and the ways to spoil one, for the tests of every command."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -72,6 +73,16 @@ def notice(child: subprocess.Popen[Any]) -> None:
     """Give a process that was sent a signal the time to notice it: nothing that can be seen from outside says when."""
     with suppress(subprocess.TimeoutExpired):
         child.wait(timeout=0.5)
+
+
+def insist(child: subprocess.Popen[Any]) -> int:
+    """Interrupt a process until it ends at once, and give its status: two signals may be noticed as one."""
+    for patience in (0.5, 20, 20):
+        child.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(timeout=patience)
+    message = "it goes on"
+    raise AssertionError(message)
 
 
 def until(holds: Callable[[], bool], seconds: float = 90.0) -> None:

@@ -47,9 +47,9 @@ def test_the_live_view_shows_the_call_its_clock_and_what_a_death_would_mean(
     with Terminal(*words, cwd=tmp_path, columns=40, env={"MEETING": str(meeting), "NO_COLOR": "1"}) as terminal:
         terminal.until("1.0 attempt 1 of meet")
         terminal.until("Ctrl-C parks the run")
-        for text in ("turn 1", "of $2.0000", "1.0 attempt 1 of meet 0 s", "if this process dies now: a repeat"):
+        for text in ("turn 1", "of $2.0000", "if this process dies now: a repeat"):
             assert text in " ".join(_plain(terminal.seen).split())
-        terminal.until("1.0 attempt 1 of meet 1 s")
+        terminal.until(re.compile(r"1\.0 attempt 1 of meet [1-9]\d* s"))
         (meeting / "go").touch()
         assert terminal.end() == 0
     shown = _plain(terminal.seen).rstrip()

@@ -40,10 +40,7 @@ def test_a_second_signal_ends_a_worker_at_once(runs: Path, tmp_path: Path) -> No
     """As Ctrl-C does everywhere."""
     runner.enqueue(agents.meeting, "meet", runs=runs, run="meeting-run")
     with scenes.live(runs, tmp_path, "worker", str(Agent("meeting")), "--grace", "60") as (child, _):
-        child.send_signal(signal.SIGINT)
-        scenes.notice(child)
-        child.send_signal(signal.SIGINT)
-        assert child.wait(timeout=60) == 1
+        assert scenes.insist(child) == 1
 
 
 def test_a_tool_that_never_ends_does_not_hold_the_process(runs: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -56,11 +57,12 @@ class Terminal:
         self.child.wait()
         os.close(self._near)
 
-    def until(self, text: str, seconds: float = 90.0) -> None:
-        """Read on until `text` was shown; fail after `seconds`."""
+    def until(self, text: str | re.Pattern[str], seconds: float = 90.0) -> None:
+        """Read on until `text`, or what fits it, was shown; fail after `seconds`."""
         deadline = time.monotonic() + seconds
-        while text not in self.seen:
-            assert self._read(deadline), f"{text!r} was not shown: {self.seen!r}"
+        wanted = text if isinstance(text, re.Pattern) else re.compile(re.escape(text))
+        while not wanted.search(self.seen):
+            assert self._read(deadline), f"{wanted.pattern!r} was not shown: {self.seen!r}"
 
     def type(self, text: str) -> None:
         """Type on the keyboard."""
