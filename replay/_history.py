@@ -2,7 +2,7 @@
 
 A state never changes, yet a run may hold ten thousand messages, and copying them at every fold would make a run
 quadratic. So the copies of a history share one list, and each sees only its own length. One that is not the longest
-copies the list when it grows. All of it as a tuple is made once for each length, as long as nothing is appended.
+copies the list when it grows.
 """
 
 from __future__ import annotations
@@ -11,13 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar, overload
 
 T = TypeVar("T")
-_ALL = slice(None)
-
-
-class _Items(list[T]):
-    """The list that histories share, and the tuple that was last made of all of it."""
-
-    whole: tuple[T, ...] = ()
 
 
 class History(Sequence[T]):
@@ -26,7 +19,7 @@ class History(Sequence[T]):
     __slots__ = ("_items", "_length")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
-        self._items = _Items(items)
+        self._items = list(items)
         self._length = len(self._items)
 
     def copy(self) -> History[T]:
@@ -39,7 +32,7 @@ class History(Sequence[T]):
         """Adds `item` to this very history: only for whoever made it, before anybody else has it."""
         items = self._items
         if len(items) != self._length:
-            items = self._items = _Items(items[: self._length])
+            items = self._items = items[: self._length]
         items.append(item)
         self._length = len(items)
 
@@ -52,21 +45,11 @@ class History(Sequence[T]):
     def __getitem__(self, index: slice) -> tuple[T, ...]: ...
     def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
         if isinstance(index, slice):
-            if index == _ALL:
-                return self._whole()
             seen = self._items if len(self._items) == self._length else self._items[: self._length]
             return tuple(seen[index])
         if not -self._length <= index < self._length:
             raise IndexError(index)
         return self._items[index if index >= 0 else self._length + index]
-
-    def _whole(self) -> tuple[T, ...]:
-        if len(self._items) != self._length:
-            return tuple(self._items[: self._length])
-        whole = self._items.whole
-        if len(whole) != self._length:
-            whole = self._items.whole = tuple(self._items)
-        return whole
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, History) and self[:] == other[:]

@@ -19,15 +19,16 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 
 
-class Transitions(dict[type[Event], Callable[[Draft, Any, datetime], None]]):
+Move = Callable[[Draft, E, datetime], None]
+
+
+class Transitions(dict[type[Event], Move[Any]]):
     """What each event does to the state."""
 
-    def on(
-        self, kind: type[E]
-    ) -> Callable[[Callable[[Draft, E, datetime], None]], Callable[[Draft, E, datetime], None]]:
+    def on(self, kind: type[E]) -> Callable[[Move[E]], Move[E]]:
         """Declares a function as the transition of events of this class."""
 
-        def declare(move: Callable[[Draft, E, datetime], None]) -> Callable[[Draft, E, datetime], None]:
+        def declare(move: Move[E]) -> Move[E]:
             self[kind] = move
             return move
 

@@ -81,12 +81,3 @@ def test_a_copy_of_the_newest_grows_in_the_same_list() -> None:
         history = grown(history, item)
     assert len(history) == 10_000
     assert history._items is first._items  # noqa: SLF001 (the promise is about the list that is shared)
-
-
-def test_all_of_it_is_made_once_for_each_length() -> None:
-    """A request names the whole conversation twice, when it is decided on and when it is sent."""
-    short = History([1, 2])
-    assert short[:] is short[:]
-    longer = grown(short, 3)
-    assert (short[:], longer[:], longer[1:]) == ((1, 2), (1, 2, 3), (2, 3))
-    assert longer[:] is longer[:]
