@@ -1,8 +1,7 @@
 """Findings: what deserves a second look, each with the lines that show it and a sentence. The guide lists the kinds."""
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from replay import events as e
 from replay.state import Attempt, State
@@ -117,74 +116,55 @@ def _question(name: str, question: QuestionStory) -> Iterator[Found]:
         yield kind, seqs, f"{question.who} {kind} {name}{said}"
 
 
-def _forked(event: e.RunForked, _before: State, _life: int) -> str:
+def of_event(event: e.AnyEvent, before: State, life: int, seq: int) -> Iterator[Finding]:
+    """The finding that an event is by itself, if it is one; `before` is the state it met."""
+    seqs = (seq,)
+    match event:
+        case e.RunForked():
+            yield Finding(kind="forked", seqs=seqs, says=_forked(event))
+        case e.ModelAsked() if event.rebuilt_upto > before.rebuilt_upto:
+            sent = f"the first {event.rebuilt_upto} messages are sent rebuilt from here on"
+            says = f"the model refused the conversation as it came; {sent}"
+            yield Finding(kind="conversation-rebuilt", seqs=seqs, says=says)
+        case e.ReplyRefused():
+            says = f"the reply of turn {before.turns} was no answer, and the model was asked again: {event.why}"
+            yield Finding(kind="reply-refused", seqs=seqs, says=says)
+        case e.WorkspaceAccepted():
+            files = ", ".join(file.path for file in event.files)
+            says = f"{event.by} accepted files that were changed from outside: {files}"
+            yield Finding(kind="workspace-accepted", seqs=seqs, says=says)
+        case e.RequestRefused():
+            says = f"{event.request}{event.who and f', by {event.who}'} was refused: {event.why}"
+            yield Finding(kind="request-refused", seqs=seqs, says=says)
+        case e.WorkspaceMoved():
+            says = f"the workspace is {event.path} from here on{event.by and f', said {event.by}'}"
+            yield Finding(kind="workspace-moved", seqs=seqs, says=says)
+        case e.RunStopped():
+            why = f"({event.reason}){event.detail and f': {event.detail}'}"
+            says = f"the run was stopped in life {life}{' for good' if event.final else ''} {why}"
+            yield Finding(kind="stopped", seqs=seqs, says=says)
+        case e.LimitsChanged():
+            yield Finding(kind="limits-changed", seqs=seqs, says=_limits(before.limits, event.limits))
+        case e.UnknownEvent():
+            says = f"here stands an event of a later version ({event.tag}), whose meaning is not known"
+            yield Finding(kind="unknown-event", seqs=seqs, says=says)
+
+
+def _forked(event: e.RunForked) -> str:
     guarded = ", ".join(f"{f.tool} ({f.call} of {f.run})" for f in event.fork_guard)
     said = "; ".join(f"{one.who}: {one.text}" for one in event.messages)
     told = guarded and f"; not to be done again: {guarded}", said and f"; messages that were not taken over: {said}"
     return f"it goes on from line {event.seq} of {event.parent}{''.join(told)}"
 
 
-def _rebuilt(event: e.ModelAsked, before: State, _life: int) -> str:
-    if event.rebuilt_upto <= before.rebuilt_upto:
-        return ""
-    sent = f"the first {event.rebuilt_upto} messages are sent rebuilt from here on"
-    return f"the model refused the conversation as it came; {sent}"
-
-
-def _stopped(event: e.RunStopped, _before: State, life: int) -> str:
-    detail = f": {event.detail}" if event.detail else ""
-    return f"the run was stopped in life {life}{' for good' if event.final else ''} ({event.reason}){detail}"
-
-
-def _limits(event: e.LimitsChanged, before: State, _life: int) -> str:
-    was, now = ({name: getattr(of, name) for name in Limits.__struct_fields__} for of in (before.limits, event.limits))
-    changed = [f"{name} {_limit(was[name])} -> {_limit(now[name])}" for name in was if was[name] != now[name]]
+def _limits(before: Limits, after: Limits) -> str:
+    pairs = [(name, getattr(before, name), getattr(after, name)) for name in Limits.__struct_fields__]
+    changed = [f"{name} {_limit(was)} -> {_limit(now)}" for name, was, now in pairs if was != now]
     return f"the limits changed: {', '.join(changed)}"
 
 
 def _limit(value: object) -> str:
     return "unlimited" if value is None else f"{value:g}" if isinstance(value, int | float) else f"{value}"
-
-
-OF_EVENTS: dict[type, tuple[str, Callable[[Any, State, int], str]]] = {
-    e.RunForked: ("forked", _forked),
-    e.ModelAsked: ("conversation-rebuilt", _rebuilt),
-    e.ReplyRefused: (
-        "reply-refused",
-        lambda event, before, _: (
-            f"the reply of turn {before.turns} was no answer, and the model was asked again: {event.why}"
-        ),
-    ),
-    e.WorkspaceAccepted: (
-        "workspace-accepted",
-        lambda event, *_: (
-            f"{event.by} accepted files that were changed from outside: {', '.join(file.path for file in event.files)}"
-        ),
-    ),
-    e.RequestRefused: (
-        "request-refused",
-        lambda event, *_: f"{event.request}{event.who and f', by {event.who}'} was refused: {event.why}",
-    ),
-    e.WorkspaceMoved: (
-        "workspace-moved",
-        lambda event, *_: f"the workspace is {event.path} from here on" + (event.by and f", said {event.by}"),
-    ),
-    e.RunStopped: ("stopped", _stopped),
-    e.LimitsChanged: ("limits-changed", _limits),
-    e.UnknownEvent: (
-        "unknown-event",
-        lambda event, *_: f"here stands an event of a later version ({event.tag}), whose meaning is not known",
-    ),
-}
-"""Events that are worth a look by themselves: the kind of the finding, and its sentence; "" is no finding."""
-
-
-def of_event(event: e.AnyEvent, before: State, life: int, seq: int) -> Iterator[Finding]:
-    """The finding that an event is by itself, if it is one; `before` is the state it met."""
-    kind, words = OF_EVENTS.get(type(event), ("", None))
-    says = words(event, before, life) if words is not None else ""
-    if says:
-        yield Finding(kind=kind, seqs=(seq,), says=says)
 
 
 def expired(call: str, first: Attempt, seq: int, *, clock_back: bool) -> Finding:

@@ -105,11 +105,7 @@ def settle(
         found: What was found, or why it failed.
         runs: Where runs live, as for `runner.start`.
 
-    Returns:
-        As `approve`.
-
-    Raises:
-        RunError: As `approve`.
+    Returns and raises as `approve`.
     """
     if verdict not in FITS["settle"]:
         raise errors.WrongAnswer(run, question, "settle", verdict)
@@ -119,11 +115,8 @@ def settle(
 def stop(run: str, who: str, *, runs: eventlog.Runs) -> Receipt:
     """Stop a run for good, in the name of `who`. What is in flight may end first, within its process's `grace`.
 
-    Returns:
-        As `approve`. The state's `in_doubt` are the calls that may have happened.
-
-    Raises:
-        NotStoppable: The run is done, or was stopped for good before.
+    Returns as `approve`; the state's `in_doubt` are the calls that may have happened. Raises `NotStoppable` when the
+    run is done, or was stopped for good before.
     """
     return _end(runs, run, "stop", who)
 
@@ -131,13 +124,8 @@ def stop(run: str, who: str, *, runs: eventlog.Runs) -> Receipt:
 def park(run: str, who: str, *, runs: eventlog.Runs) -> Receipt:
     """Hold a run back, in the name of `who`: nothing but a `resume` of this run carries it on.
 
-    What is in flight may end first, within its process's `grace`.
-
-    Returns:
-        As `approve`.
-
-    Raises:
-        NotStoppable: The run is done or stopped for good, or parked already.
+    What is in flight may end first, within its process's `grace`. Returns as `approve`. Raises `NotStoppable` when the
+    run is done or stopped for good, or parked already.
     """
     return _end(runs, run, "park", who)
 

@@ -21,11 +21,7 @@ from runner.errors import NotSendable
 def allow(run: str, tool: str, who: str, arguments: Mapping[str, Any], *, runs: eventlog.Runs) -> Receipt:
     """Say yes, in the name of `who`, to every later call of a tool in this run that has these values of arguments.
 
-    Returns:
-        As `approve`.
-
-    Raises:
-        BadRule: A value is no JSON.
+    Returns as `approve`. Raises `BadRule` when a value is no JSON.
     """
     return _allow(eventlog.store(runs), run, tool, who, arguments)
 
@@ -52,11 +48,8 @@ def send(run: str, text: str, who: str, *, runs: eventlog.Runs) -> Receipt:
         who: Who writes.
         runs: Where runs live, as for `runner.start`.
 
-    Returns:
-        As `approve`.
-
-    Raises:
-        NotSendable: The run is over, a hundred messages wait, or the text is empty or too long.
+    Returns as `approve`. Raises `NotSendable` when the run is over, a hundred messages wait, or the text is empty or
+    too long.
     """
     store = eventlog.store(runs)
     state = load.read(store, run)

@@ -25,7 +25,6 @@ import runner.testing
 import runner.ui
 import runner.web
 from eventlog import simdisk
-from replay import _findings
 from runner import triage
 from runner._agent.declaration import OPTIONS
 from runner._cli import main
@@ -230,7 +229,6 @@ def test_every_finding_is_explained() -> None:
     sources = [ROOT / "replay/_findings.py", ROOT / "runner/_review/audit.py"]
     said = r'(?:kind=|yield )"([a-z-]+)"'
     kinds = {kind for path in sources for kind in re.findall(said, path.read_text(encoding="utf-8"))}
-    kinds |= {kind for kind, _ in _findings.OF_EVENTS.values()}
     assert len(kinds) > 20
     assert kinds <= rows
 
