@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import eventlog
@@ -18,7 +17,7 @@ from runner import ui
 from tests.runs.test_status import Counting
 from tests.support import stage
 from tests.ui import scenes
-from tests.ui.scenes import HOST, SECRET, Person
+from tests.ui.scenes import SECRET, Person
 
 
 @pytest.fixture
@@ -26,34 +25,6 @@ def runs(tmp_path: Path) -> Path:
     """A directory with a run that asks whether it may pay."""
     stage.asked(runner.start_sync(scenes.paying(), stage.TASK, runs=tmp_path / "runs", run="r"))
     return tmp_path / "runs"
-
-
-def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path) -> None:
-    """Where the run is carried in the same process; a secret that comes in pieces is one all the same."""
-
-    class Telling(runner.testing.ScriptedModel):
-        async def ask(self, request: runner.Request) -> runner.Reply:
-            assert request.heard is not None
-            for piece in ("The key is ", SECRET[:20], SECRET[20:], " and ", "more"):
-                request.heard(piece)
-            await asyncio.sleep(0.5)
-            request.heard(" to say ")
-            await asyncio.sleep(0.3)
-            return await super().ask(request)
-
-    async def main() -> str:
-        one = runner.Agent(name="agent", model=Telling(["over"]))
-        transport = httpx.ASGITransport(ui.app(runs, identify=lambda _request: "ann"))
-        async with runner.Worker([one], runs=runs) as worker, httpx.AsyncClient(transport=transport) as client:
-            await worker.start(one, stage.TASK, run="t")
-            return (await client.get(f"{HOST}/runs/t/events?after=0")).text
-
-    told = re.findall(r"event: (\w+)\ndata: (.*)\n", asyncio.run(main()))
-    kinds = [kind for kind, _ in told]
-    assert (kinds[0], kinds[-2:]) == ("saved", ["saved", "over"])
-    texts = [json.loads(data)["text"] for kind, data in told if kind == "text"]
-    assert texts[-1] == "The key is [secret] and more to say"
-    assert not any(SECRET[:20] in text for text in texts)
 
 
 async def listen(console: Any, after: int, heard: asyncio.Queue[str]) -> None:
@@ -73,6 +44,44 @@ async def told(heard: asyncio.Queue[str], line: int) -> None:
     """Wait until a page hears of a line."""
     while f"id: {line}\n" not in await heard.get():
         pass
+
+
+def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path) -> None:
+    """Where the run is carried in the same process; a secret that comes in pieces is one all the same."""
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    said: list[str] = []
+
+    async def until(text: str) -> None:
+        while text not in "".join(said):
+            said.append(await heard.get())
+
+    class Telling(runner.testing.ScriptedModel):
+        async def ask(self, request: runner.Request) -> runner.Reply:
+            assert request.heard is not None
+            for piece in ("The key is ", SECRET[:20], SECRET[20:], " and ", "more"):
+                request.heard(piece)
+            await until('"The key is [secret] and"')
+            request.heard(" to say ")
+            await until('"The key is [secret] and more to say"')
+            return await super().ask(request)
+
+    async def main() -> None:
+        calls = runner.testing.tool_calls(("pay", {"amount": 7, "to": "ann"}))
+        agent = scenes.paying().replace(model=Telling([calls, "over"]))
+        page = asyncio.create_task(listen(ui.app(runs, identify=lambda _request: "ann"), 0, heard))
+        await until(f"id: {runner.read_state('r', runs).seq}\n")  # it listens: a reply before that is told to nobody
+        runner.approve("r", "1.0-approve", "bob", runs=runs)
+        async with runner.Worker([agent], runs=runs):
+            await page
+        while not heard.empty():
+            said.append(heard.get_nowait())
+
+    asyncio.run(asyncio.wait_for(main(), 120))
+    told = re.findall(r"event: (\w+)\ndata: (.*)\n", "".join(said))
+    kinds = [kind for kind, _ in told]
+    assert (kinds[0], kinds[-2:]) == ("saved", ["saved", "over"])
+    texts = [json.loads(data)["text"] for kind, data in told if kind == "text"]
+    assert not any(SECRET[:20] in text for text in texts)
 
 
 def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
