@@ -54,34 +54,46 @@ class Branch(NamedTuple):
 
 
 class Switch:
-    """Sees every branch. `taken` maps each to the first line where it was taken; `turned` is sent the other way."""
+    """Sees every branch. `taken` maps each to the first line where it was taken; `turn` sends one the other way.
+
+    Hundreds of thousands of conditions pass, so a branch is a number there: of its place among `sites`, and its way.
+    """
 
     def __init__(self) -> None:
+        self.sites: list[Site] = []
         self.taken: dict[Branch, int] = {}
-        self.turned: Branch | None = None
         self.line = -1
         self._count = 0
+        self._seen: set[int] = set()
+        self._turned: frozenset[int] = frozenset()
+
+    def turn(self, branch: Branch) -> None:
+        """Send this branch the other way, and no other."""
+        places = (place for place, site in enumerate(self.sites) if site == branch.site)
+        self._turned = frozenset(2 * place + branch.way for place in places)
 
     def at(self, line: int) -> None:
         """A decision for `line` begins."""
         self.line, self._count = line, 0
 
-    def condition(self, site: Site, value: Any) -> Any:
+    def condition(self, place: int, value: Any) -> Any:
         """The condition's value, or the other one."""
-        return not value if self._turns(Branch(site, bool(value))) else value
+        return not value if self._turns(2 * place + bool(value)) else value
 
-    def loop(self, site: Site, values: Iterable[Any]) -> list[Any]:
+    def loop(self, place: int, values: Iterable[Any]) -> list[Any]:
         """What the loop goes over, or nothing."""
         found = list(values)
-        return [] if self._turns(Branch(site, bool(found))) else found
+        return [] if self._turns(2 * place + bool(found)) else found
 
-    def _turns(self, branch: Branch) -> bool:
-        self.taken.setdefault(branch, self.line)
+    def _turns(self, branch: int) -> bool:
+        if branch not in self._seen:
+            self._seen.add(branch)
+            self.taken.setdefault(Branch(self.sites[branch // 2], bool(branch % 2)), self.line)
         self._count += 1
         if self._count > ENDLESS:
             message = "this decision never ends"
             raise RuntimeError(message)
-        return branch == self.turned
+        return branch in self._turned
 
 
 class _Wired(ast.NodeTransformer):
@@ -130,7 +142,6 @@ class Wired:
     def __init__(self, *, operands: bool = False) -> None:
         self._operands = operands
         self.switch = Switch()
-        self.sites: list[Site] = []
         real = [importlib.import_module(f"runner.{name}") for name in FILES]
         self._copies = [self._copy(module) for module in real]
         modules = dict(zip(map(id, real), self._copies, strict=True))
@@ -159,10 +170,9 @@ class Wired:
     def _copy(self, module: ModuleType) -> ModuleType:
         file = module.__name__.rpartition(".")[2]
         tree = ast.fix_missing_locations(
-            _Wired(file, self.sites, operands=self._operands).visit(ast.parse(inspect.getsource(module)))
+            _Wired(file, self.switch.sites, operands=self._operands).visit(ast.parse(inspect.getsource(module)))
         )
         copy = ModuleType(module.__name__)
-        copy.__dict__["_condition"] = lambda place, value: self.switch.condition(self.sites[place], value)
-        copy.__dict__["_loop"] = lambda place, values: self.switch.loop(self.sites[place], values)
+        copy.__dict__["_condition"], copy.__dict__["_loop"] = self.switch.condition, self.switch.loop
         exec(compile(tree, str(module.__file__), "exec"), copy.__dict__)  # noqa: S102 (our own source, wired)
         return copy

@@ -39,7 +39,7 @@ class Study:
         # A loop over nothing has no other way.
         self.branches = [branch for branch in self.wired.switch.taken if branch.way or not branch.site.loop]
         for branch in self.branches:
-            self.wired.switch.turned = branch
+            self.wired.switch.turn(branch)
             since = self.wired.switch.taken[branch]  # before, nothing can be different
             places = [place for place in self.places if place.line >= since]
             self.expected[branch] = _first_change(places, self._decide)
