@@ -6,6 +6,7 @@ came is not counted, and a random moment can't be repeated at all.
 
 import contextlib
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -17,7 +18,7 @@ from typing import Any, Final, Unpack
 import msgspec
 
 from runner.testing._environment import Inputs, Swept, W
-from runner.testing._errors import NothingToCount, NotRepeatable
+from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
 from runner.testing._killed_run import KilledRun
 from runner.testing._report import Row, SweepReport, count_scenarios
 from runner.testing._verdict import Scenario
@@ -63,19 +64,24 @@ def kill_sweep(
     Raises:
         NotRepeatable: The run does not finish even if nothing kills it.
         NothingToCount: It called no tool that acts, or had no effect.
+        NoSuchScenario: There is no scenario `only`, or this time its process ended before its point came.
     """
     made = Inputs(**swept)
+    one = re.fullmatch(rf"{MODE}:(\d+)(?:/(\d+))?", only)
+    if only and one is None:
+        raise NoSuchScenario(only)
     names, wanted = _undisturbed(made, after_death)
-    said, _, then = only.partition(":")[2].partition("/")
-    chosen = [int(said)] if said else _spread(len(names), points)
+    chosen = [int(one[1])] if one is not None else _spread(len(names), points)
     scenarios: list[Scenario] = []
     for done, first in enumerate(chosen, start=1):
         with _scratch() as folder:
             once, twice = (KilledRun(made, folder / name, after_death) for name in ("once", "more"))
-            scenarios += _around(once, twice, first, then or None, wanted, seed)
+            scenarios += _around(once, twice, first, one[2] if one is not None else None, wanted, seed)
         if progress is not None:
             progress(done, len(chosen))
     asked_for = tuple(each for each in scenarios if only in ("", each.id))
+    if only and not asked_for:
+        raise NoSuchScenario(only)
     return SweepReport(points=tuple(names), rows=(count_scenarios(MODE, "", asked_for),), scenarios=asked_for)
 
 

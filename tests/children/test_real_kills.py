@@ -33,6 +33,13 @@ def test_a_process_can_be_killed_at_what_a_child_does() -> None:
     assert not killed.failures, str(killed)
 
 
+@pytest.mark.parametrize("id_", ["kill", "kill:x", "memory:3", "kill:9999"])
+def test_an_id_that_no_scenario_has_is_said(id_: str) -> None:
+    """A sweep of nothing would look like one that found nothing wrong."""
+    with pytest.raises(testing.NoSuchScenario, match=id_):
+        swept(0, only=id_)
+
+
 @pytest.mark.full
 @pytest.mark.fault("SIGKILL in a child run")
 def test_no_real_kill_of_a_family_repeats_or_loses_what_its_members_do(
