@@ -3,8 +3,8 @@
 A check never raises: what it trips over is its reason to fail. A check that could crash would end the list exactly when
 it has something to say.
 
-Some checks are made once for each crash group that was to be fixed; where a task has several, the group's number stands
-before the check's name.
+Some checks are made once for each crash group of a kind; where a task has several, the group's number stands before the
+check's name.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from runner.triage import _checks_batch, _checks_log, _checks_world  # noqa: F401 (each adds its checks)
 from runner.triage._evidence import CHECKS, Check, Evidence
-from runner.triage._task import Task, names
+from runner.triage._task import Fix, Same, Task, Unseen, names
 from runner.triage._world import World
 
 
@@ -42,13 +42,13 @@ def check(task: Task, in_world: World, runs: Path, run: str, only: Collection[st
 
 def _held(one: Check, evidence: Evidence) -> Iterator[Outcome]:
     """The outcome of a check, or one for each crash group."""
-    fixes = evidence.expected.fixes
     if not one.each:
         yield _outcome(one, one.name, evidence)
         return
-    for fix in fixes:
-        name = f"{fix.crash} {one.name}" if len(fixes) > 1 else one.name
-        yield _outcome(one, name, evidence, fix)
+    groups: tuple[Fix | Same | Unseen, ...] = getattr(evidence.expected, one.each)
+    for group in groups:
+        name = f"{group.crash} {one.name}" if len(groups) > 1 else one.name
+        yield _outcome(one, name, evidence, group)
 
 
 def _outcome(one: Check, name: str, *shown: object) -> Outcome:

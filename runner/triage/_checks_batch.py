@@ -11,10 +11,10 @@ from collections import Counter
 from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.triage._checks_world import passes, shows
 from runner.triage._evidence import Evidence, check
-from runner.triage._task import Fix
+from runner.triage._task import Fix, Same, Unseen
 
 
-@check("fix-noted", "outside", each=True)
+@check("fix-noted", "outside", each="fixes")
 def fix_noted(evidence: Evidence, fix: Fix) -> str:
     """One comment on the issue says that this group's fix is in, and names its test."""
     number = evidence.issue(fix.cause).id
@@ -22,21 +22,14 @@ def fix_noted(evidence: Evidence, fix: Fix) -> str:
     return "" if len(noted) == 1 else f"{len(noted)} comments on issue {number} name {fix.crash} and {fix.test}"
 
 
-@check("same-cause", "outside")
-def same_cause(evidence: Evidence) -> str:
+@check("same-cause", "outside", each="same")
+def same_cause(evidence: Evidence, same: Same) -> str:
     """A crash whose cause had its issue got one comment there and no issue; its test passes and its crash is gone."""
-    for same in evidence.expected.same:
-        first = evidence.issue(same.cause).id
-        noted = [comment.issue for comment in evidence.comments if same.crash in comment.text]
-        if noted != [first]:
-            return f"the comments on {same.crash} are on {noted or 'no issue'}, not on {first} alone"
-        if (
-            why := _filed(evidence, same.crash)
-            or passes(evidence, same.test)
-            or shows(evidence, same.crash, same.shows)
-        ):
-            return why
-    return "" if evidence.expected.same else "the task has no such crash"
+    first = evidence.issue(same.cause).id
+    noted = [comment.issue for comment in evidence.comments if same.crash in comment.text]
+    if noted != [first]:
+        return f"the comments on {same.crash} are on {noted or 'no issue'}, not on {first} alone"
+    return _filed(evidence, same.crash) or passes(evidence, same.test) or shows(evidence, same.crash, same.shows)
 
 
 @check("comments-once", "outside")
@@ -49,16 +42,13 @@ def comments_once(evidence: Evidence) -> str:
     return "" if count.total() == due else f"there are {count.total()}, not {due}"
 
 
-@check("unseen-left-alone", "outside")
-def unseen_left_alone(evidence: Evidence) -> str:
+@check("unseen-left-alone", "outside", each="unseen")
+def unseen_left_alone(evidence: Evidence, unseen: Unseen) -> str:
     """A crash that can't be reproduced has no issue; the test that tried passes, as does what its users typed."""
-    for unseen in evidence.expected.unseen:
-        if why := _filed(evidence, unseen.crash) or passes(evidence, unseen.test):
-            return why
-        run = evidence.application(evidence.crash(unseen.crash).input)
-        if run.returncode or run.stderr:
-            return f"the application ended with {run.returncode}"
-    return "" if evidence.expected.unseen else "the task has no such crash"
+    if why := _filed(evidence, unseen.crash) or passes(evidence, unseen.test):
+        return why
+    run = evidence.application(evidence.crash(unseen.crash).input)
+    return f"the application ended with {run.returncode}" if run.returncode or run.stderr else ""
 
 
 def _filed(evidence: Evidence, crash: str) -> str:
@@ -66,20 +56,18 @@ def _filed(evidence: Evidence, crash: str) -> str:
     return f"issue {filed[0]} was filed for {crash}" if filed else ""
 
 
-@check("second-filing-refused", "log")
-def second_filing_refused(evidence: Evidence) -> str:
+@check("second-filing-refused", "log", each="same")
+def second_filing_refused(evidence: Evidence, same: Same) -> str:
     """A second filing of a cause was refused with the first one's number, and was never tried."""
     refused = {e.call: e for e in evidence.events if isinstance(e, ResultRecorded) and e.how == "refused"}
-    for same in evidence.expected.same:
-        again = [i for i in evidence.called("issue_file") if i in refused and _cause(evidence, i) == same.cause]
-        if len(again) != 1:
-            return f"{len(again)} filings of {same.cause} were refused"
-        first, number = refused[again[0]].first, evidence.issue(same.cause).id
-        if first not in evidence.called("issue_file") or f'"issue": {number}' not in refused[again[0]].text:
-            return f"the refusal says {refused[again[0]].text!r}"
-        if any(isinstance(e, AttemptMarked) and e.call == again[0] for e in evidence.events):
-            return f"call {again[0]} was tried"
-    return "" if evidence.expected.same else "the task has no such crash"
+    again = [i for i in evidence.called("issue_file") if i in refused and _cause(evidence, i) == same.cause]
+    if len(again) != 1:
+        return f"{len(again)} filings of {same.cause} were refused"
+    first, number = refused[again[0]].first, evidence.issue(same.cause).id
+    if first not in evidence.called("issue_file") or f'"issue": {number}' not in refused[again[0]].text:
+        return f"the refusal says {refused[again[0]].text!r}"
+    tried = any(isinstance(e, AttemptMarked) and e.call == again[0] for e in evidence.events)
+    return f"call {again[0]} was tried" if tried else ""
 
 
 def _cause(evidence: Evidence, call: str) -> str:

@@ -31,7 +31,7 @@ def right_cause(evidence: Evidence) -> str:
     return "" if causes == due else f"the causes are {sorted(causes)}"
 
 
-@check("names-crash", "outside", each=True)
+@check("names-crash", "outside", each="fixes")
 def names_crash(evidence: Evidence, fix: Fix) -> str:
     """The issue names the crash group in its title, and there or in its body the error and the place."""
     issue = evidence.issue(fix.cause)
@@ -42,7 +42,7 @@ def names_crash(evidence: Evidence, fix: Fix) -> str:
     return f"it does not name {', '.join(absent)}" if absent else ""
 
 
-@check("patched-once", "outside", each=True)
+@check("patched-once", "outside", each="fixes")
 def patched_once(evidence: Evidence, fix: Fix) -> str:
     """The patch stands in its file exactly once, and nothing of what it replaced is left."""
     patch = fix.patch
@@ -71,7 +71,7 @@ def suite_green(evidence: Evidence) -> str:
     return "" if evidence.suite.passed else _last(evidence.suite.output)
 
 
-@check("test-present", "outside", each=True)
+@check("test-present", "outside", each="fixes")
 def test_present(evidence: Evidence, fix: Fix) -> str:
     """The new test file is there, holds tests, and they pass."""
     return passes(evidence, fix.test)
@@ -91,14 +91,14 @@ def passes(evidence: Evidence, path: str) -> str:
     return f"not passed: {', '.join(red)}" if red else ""
 
 
-@check("test-bites", "outside", each=True)
+@check("test-bites", "outside", each="fixes")
 def test_bites(evidence: Evidence, fix: Fix) -> str:
     """In a copy of the workspace without the patch, the new test runs and fails."""
     suite = evidence.suite_without(fix)
     return "" if suite.status == 1 else f"pytest ended with {suite.status}: {_last(suite.output)}"
 
 
-@check("crash-gone", "outside", each=True)
+@check("crash-gone", "outside", each="fixes")
 def crash_gone(evidence: Evidence, fix: Fix) -> str:
     """What the users of the crash typed does what they meant."""
     return shows(evidence, fix.crash, fix.shows)

@@ -136,8 +136,11 @@ class Evidence:
         return {event.key for event in self.events if isinstance(event, AttemptMarked) and event.call in calls}
 
 
+Each = Literal["", "fixes", "same", "unseen"]
+
+
 class Check(NamedTuple):
-    """One check. `looks` at the log too, or at what is outside it alone; `each`: made for each crash group to be fixed.
+    """One check. `looks` at the log too, or at what is outside it alone; `each`: made for each crash group of a kind.
 
     `why` takes the evidence, and the group if it is made for each; it returns why the check fails, or an empty text.
     """
@@ -145,7 +148,7 @@ class Check(NamedTuple):
     name: str
     looks: Literal["outside", "log"]
     why: Callable[..., str]
-    each: bool
+    each: Each
 
     @property
     def sentence(self) -> str:
@@ -158,7 +161,7 @@ CHECKS: dict[str, Check] = {}
 _Why = TypeVar("_Why", bound=Callable[..., str])
 
 
-def check(name: str, looks: Literal["outside", "log"], *, each: bool = False) -> Callable[[_Why], _Why]:
+def check(name: str, looks: Literal["outside", "log"], *, each: Each = "") -> Callable[[_Why], _Why]:
     """Make a function the check of this name; its docstring is what holds."""
 
     def made(why: _Why) -> _Why:
