@@ -167,13 +167,12 @@ def random_kills(
     while (passed := time.monotonic() - began) < seconds:
         folder = Path(tempfile.mkdtemp(prefix="refold-random-")).resolve()
         run = KilledRun(made, folder, after_death)
-        kills = _Kills(run, chance, began + seconds, lambda: progress and progress(time.monotonic() - began))
-        how = kills.finish()
-        one = run.judge("random", "random", how, wanted, deaths=kills.count)
+        how, kills = _finish(run, chance, began + seconds, lambda: progress and progress(time.monotonic() - began))
+        one = run.judge("random", "random", how, wanted, deaths=kills)
         why = [*one.why, *(check(run.outside()) if check is not None and not one.unfinished else ())]
         run.clean_up()
         found.append(msgspec.structs.replace(one, why=tuple(why)))
-        count += kills.count
+        count += kills
         if not why:
             shutil.rmtree(folder, ignore_errors=True)
         elif failed is not None:
@@ -183,50 +182,47 @@ def random_kills(
     return msgspec.structs.replace(count_scenarios("random", "", found), scenarios=count)
 
 
-class _Kills:
-    """The kills of one run. `count` is how many there were."""
-
-    def __init__(self, run: KilledRun, chance: random.Random, until: float, progress: Callable[[], object]) -> None:
-        self._run, self._chance, self._until, self._progress = run, chance, until, progress
-        self.count = 0
-
-    def finish(self) -> str:
-        """Process after process, until one finishes the run; how the last one ended."""
-        failures, how = 0, ""
-        while failures < _FAILURES and how != "finished":
-            self._progress()
-            process = self._run.begin()
-            try:
-                while time.monotonic() < self._until and self._is_due(process) and not self._kill(process):
-                    pass
-                how = self._run.ended(process)
-            finally:
-                process.kill()
-                process.join()
-            failures = failures + 1 if how == "failed" else 0
-        return how
-
-    def _is_due(self, process: BaseProcess) -> bool:
-        """Wait until the log grows and a random while more; False if the process ended before."""
-        before, deadline = self._written(), time.monotonic() + _PATIENCE
-        while self._written() == before:
-            if not process.is_alive() or time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
-        process.join(self._chance.random() * LATER)
-        return process.is_alive()
-
-    def _written(self) -> int:
-        """A number that changes whenever the run's log is written to."""
-        return sum(log.stat().st_mtime_ns for log in self._run.folder.glob("runs/*/seg-*.jsonl"))
-
-    def _kill(self, process: BaseProcess) -> bool:
-        """One kill; whether the run's process was hit."""
-        outside = self._run.after_death is not None and self._chance.random() < 0.5  # noqa: PLR2004 (a half)
-        alone = outside and self._chance.random() < 0.5  # noqa: PLR2004 (a half)
-        self.count += 1
-        if outside:
-            self._run.clean_up()
-        if not alone:
+def _finish(run: KilledRun, chance: random.Random, until: float, progress: Callable[[], object]) -> tuple[str, int]:
+    """Process after process, until one finishes the run; how the last one ended, and how many kills there were."""
+    failures, how, kills = 0, "", 0
+    while failures < _FAILURES and how != "finished":
+        progress()
+        process = run.begin()
+        try:
+            while time.monotonic() < until and _is_due(run, process, chance):
+                kills += 1
+                if _kill(run, process, chance):
+                    break
+            how = run.ended(process)
+        finally:
             process.kill()
-        return not alone
+            process.join()
+        failures = failures + 1 if how == "failed" else 0
+    return how, kills
+
+
+def _is_due(run: KilledRun, process: BaseProcess, chance: random.Random) -> bool:
+    """Wait until the log grows and a random while more; False if the process ended before."""
+    before, deadline = _written(run), time.monotonic() + _PATIENCE
+    while _written(run) == before:
+        if not process.is_alive() or time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    process.join(chance.random() * LATER)
+    return process.is_alive()
+
+
+def _written(run: KilledRun) -> int:
+    """A number that changes whenever the run's log is written to."""
+    return sum(log.stat().st_mtime_ns for log in run.folder.glob("runs/*/seg-*.jsonl"))
+
+
+def _kill(run: KilledRun, process: BaseProcess, chance: random.Random) -> bool:
+    """One kill; whether the run's process was hit."""
+    outside = run.after_death is not None and chance.random() < 0.5  # noqa: PLR2004 (a half)
+    alone = outside and chance.random() < 0.5  # noqa: PLR2004 (a half)
+    if outside:
+        run.clean_up()
+    if not alone:
+        process.kill()
+    return not alone
