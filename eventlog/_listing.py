@@ -19,7 +19,6 @@ from eventlog._files import Files
 from eventlog._frame import MAX_LINE, Bad, Newer, parse
 from eventlog._line import Line
 from eventlog._names import segment_name, torn_parts
-from eventlog._segment import Chain
 from eventlog._snapshot import Snapshot
 
 _PIECE: Final = 4096
@@ -74,14 +73,6 @@ def torn(files: Files) -> list[TornCopy]:
     return found
 
 
-class Begin(msgspec.Struct, frozen=True):
-    """The snapshot to begin after, the chain at its line, and the first segment to read."""
-
-    snapshot: Snapshot
-    chain: Chain
-    segment: int
-
-
 def find(
     files: Files,
     run: str,
@@ -89,8 +80,11 @@ def find(
     numbers: Sequence[int],
     accept: Callable[[Snapshot], bool],
     findings: list[str],
-) -> Begin | None:
-    """Find where to begin; None when every line must be read. Why a snapshot was passed over goes into `findings`."""
+) -> tuple[Snapshot, int] | None:
+    """Find the snapshot to begin after and the first segment to read; None when every line must be read.
+
+    Why a snapshot was passed over goes into `findings`.
+    """
     if list(numbers) != list(range(1, len(numbers) + 1)):
         return None
     for snapshot in _snapshot.valid(files, run, names, findings, _snapshot.framed):  # `accept` decodes the state
@@ -98,7 +92,7 @@ def find(
         if segment is None or not all(_is_sealed(files, number) for number in range(1, segment)):
             return None
         if accept(snapshot):
-            return Begin(snapshot, Chain(run, snapshot.seq, snapshot.sum, life=0), segment)
+            return snapshot, segment
         findings.append(f"the snapshot of line {snapshot.seq} (version {snapshot.version}) was passed over")
     return None
 

@@ -148,8 +148,9 @@ def once(disk: Disk, directory: Path, run: str, accept: Accept | None = None) ->
     strangers = sorted(name for name in names if not is_ours(name))
     refused: list[str] = []
     if accept is not None and (begin := _listing.find(files, run, names, numbers, accept, refused)):
-        reading = Reading(run, head=head, strangers=strangers, snapshot=begin.snapshot, findings=refused)
-        _Scan(disk, files, reading, numbers, begin.chain).read(begin.segment)
+        snapshot, segment = begin
+        reading = Reading(run, head=head, strangers=strangers, snapshot=snapshot, findings=refused)
+        _Scan(disk, files, reading, numbers, Chain(run, snapshot.seq, snapshot.sum, life=0)).read(segment)
         if reading.damage is None:
             return reading
     reading = Reading(run, head=head, strangers=strangers)

@@ -91,6 +91,19 @@ class Segment(msgspec.Struct):
         """The file's name in the run's directory."""
         return segment_name(self.number)
 
+    def take(self, data: bytes, chain: Chain, *, first: bool) -> bool:
+        """Add the next line; False when it is none, or not the next, and `why` says so. Raises `OtherFormat`."""
+        try:
+            self.lines.append(chain.read(data, self.number, first=first))
+        except Bad as error:
+            self.why = str(error)
+            return False
+        except Newer as error:
+            raise OtherFormat(chain.run, error.format) from None
+        self.end += len(data)
+        self.ends.append(self.end)
+        return True
+
 
 class _Piece(msgspec.Struct, frozen=True):
     """Bytes up to a newline, that included. `data` is empty when they are longer than a line may be."""
@@ -134,32 +147,15 @@ def good_lines(content: Iterable[bytes]) -> Iterator[Line]:
 
 def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
     """Read on after `found.end` as far as lines are good; tell whether there were any."""
-    before = found.end
-    why = found.why
-    buffer, base, position = b"", before, 0
-    lines, ends = found.lines, found.ends
-    while True:
-        newline = buffer.find(b"\n", position)
-        if newline < 0:
-            chunk = disk.pread(fd, CHUNK, base + len(buffer)) if len(buffer) - position <= MAX_LINE else b""
-            if not chunk:
-                found.why = "a line has no newline"
-                break
-            base, buffer, position = base + position, buffer[position:] + chunk, 0
-            continue
-        try:
-            line = chain.read(buffer[position : newline + 1], found.number, first=base + position == 0)
-        except Bad as error:
-            found.why = str(error)
+    before, said = found.end, found.why
+    for piece in _pieces(chunks(disk, fd, before)):
+        if not piece.is_whole or not piece.data:
+            found.why = f"a line is longer than {MAX_LINE} bytes" if piece.is_whole else "a line has no newline"
             break
-        except Newer as error:
-            raise OtherFormat(chain.run, error.format) from None
-        position = newline + 1
-        lines.append(line)
-        ends.append(base + position)
-    found.end = base + position
-    if found.end == before and why:  # nothing new: what was said about this place stands
-        found.why = why
+        if not found.take(piece.data, chain, first=found.end == 0):
+            break
+    if found.end == before and said:  # nothing new: what was said about this place stands
+        found.why = said
     return found.end > before
 
 
@@ -195,21 +191,17 @@ def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
 
 
 def _pieces(content: Iterable[bytes]) -> Iterator[_Piece]:
-    parts: list[bytes] = []
-    size, has_nul = 0, False
+    held, has_nul, is_long = b"", False, False
     for chunk in content:
-        position = 0
-        while position < len(chunk):
-            stop = chunk.find(b"\n", position) + 1 or len(chunk)
-            part, position = chunk[position:stop], stop
-            size += len(part)
-            has_nul = has_nul or b"\0" in part
-            parts = [*parts, part] if size <= MAX_LINE else []
-            if part.endswith(b"\n"):
-                yield _Piece(b"".join(parts), has_nul, is_whole=True)
-                parts, size, has_nul = [], 0, False
-    if size:
-        yield _Piece(b"".join(parts), has_nul, is_whole=False)
+        *lines, held = (held + chunk).split(b"\n")
+        for line in lines:
+            data = b"" if is_long or len(line) >= MAX_LINE else line + b"\n"
+            yield _Piece(data, has_nul or b"\0" in line, is_whole=True)
+            has_nul = is_long = False
+        if len(held) > MAX_LINE:
+            has_nul, is_long, held = has_nul or b"\0" in held, True, b""
+    if held or is_long:
+        yield _Piece(b"" if is_long else held, has_nul or b"\0" in held, is_whole=False)
 
 
 def is_good(data: bytes) -> bool:

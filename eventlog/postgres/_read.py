@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from eventlog import _head, _snapshot
 from eventlog._files import CHUNK, Files
-from eventlog._frame import Bad, Newer, parse
+from eventlog._frame import parse
 from eventlog._head import Head
 from eventlog._names import HEAD, segment_name
 from eventlog._scan import Accept, Reading
 from eventlog._segment import Chain, Segment, is_good
 from eventlog._snapshot import Snapshot
-from eventlog.errors import LogDamaged, OtherFormat
+from eventlog.errors import LogDamaged
 from eventlog.postgres import _prune
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._place import Connection
@@ -66,17 +66,8 @@ def _take(reading: Reading, chain: Chain, rows: Iterable[bytes]) -> None:
     segment = Segment(1)
     for data in rows:
         segment.size += len(data)
-        try:
-            if not segment.why:
-                segment.lines.append(chain.read(data, 1, first=chain.seq < 0))
-                segment.end = segment.size
-                segment.ends.append(segment.end)
-                continue
-        except Newer as error:
-            raise OtherFormat(reading.run, error.format) from error
-        except Bad as bad:
-            segment.why = str(bad)
-        segment.good_after += is_good(data)
+        if segment.why or not segment.take(data, chain, first=chain.seq < 0):
+            segment.good_after += is_good(data)
     segment.rest = segment.size
     reading.segments, reading.lines = [segment], segment.lines
     if segment.why:
