@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Generato
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import msgspec
+
 import runner
 from runner.testing._around import instrumented
 from runner.testing._environment import Attempt, LateEffect, SimulatedEnvironment
@@ -153,7 +155,7 @@ class Instruments:
         assert self.fault is not None
         context = contextvars.copy_context()
         context.run(waited.set, True)  # noqa: FBT003 (a context variable's value)
-        object.__setattr__(call, "hold", lambda _: None)  # it was asked before it was sent
+        msgspec.structs.force_setattr(call, "hold", lambda _: None)  # it was asked before it was sent
         late = LateEffect(lambda: asyncio.get_running_loop().create_task(act(), context=context), self.fault.lands)
         self.environment.late.append(late)
         try:
