@@ -21,7 +21,7 @@ from replay.events import (
 )
 from replay.messages import Reply, ToolCall, ToolResults
 from tests.support import tools
-from tests.support.story import Story, questions
+from tests.support.story import Story, only, questions
 
 A, B, C = (f'{{"cause": "{cause}"}}' for cause in "abc")
 
@@ -79,8 +79,7 @@ def test_none_is_asked_for_a_call_that_is_invalid_or_whose_intent_happened() -> 
     story.ran("receipt 7")
     intents = story.reply(("pay", A), ("send", "[]"), ("send", A), ("pay", '{"cause": "b"'))
     assert questions(intents) == ["2.2-approve"]
-    (*_, asked) = story.answer("2.2-approve", "refuse")
-    assert isinstance(asked, ModelAsked)
+    assert isinstance(story.answer("2.2-approve", "refuse")[-1], ModelAsked)
     (*_, answered) = (m for m in story.state.messages if isinstance(m, ToolResults))
     assert [r.how for r in answered.results] == ["refused", "invalid", "refused", "invalid"]
     assert "receipt 7" in answered.results[0].text
@@ -117,8 +116,7 @@ def test_a_yes_that_was_given_before_a_death_is_not_asked_for_again() -> None:
     story = Story(tools.agent())
     story.reply(("send", A), ("send", B))
     story.write(*(QuestionAnswered(id=q.id, answer="approve", who="ann", digest=q.digest) for q in story.state.waiting))
-    (opening,) = story.die()
-    assert isinstance(opening, RunResumed)
+    opening = only(RunResumed, story.die())
     assert not opening.counted, "the first resume after an answer"
     assert marked(story.go()) == ["1.0"]
 
@@ -164,8 +162,7 @@ def test_a_yes_of_the_policys_makes_no_resume_free() -> None:
     story.reply(("send", A))
     story.die()
     story.go()
-    (opening,) = story.die()
-    assert isinstance(opening, RunResumed)
+    opening = only(RunResumed, story.die())
     assert opening.counted
 
 
@@ -174,8 +171,7 @@ def test_a_run_that_waits_for_a_yes_goes_on_when_approvals_are_switched_off() ->
     story = Story(tools.agent())
     story.reply(("send", A), ("send", B))
     story.die()
-    (opening,) = story.die(agent=tools.agent(approve="off"))
-    assert isinstance(opening, RunResumed)
+    opening = only(RunResumed, story.die(agent=tools.agent(approve="off")))
     assert opening.counted
     assert marked(story.go()) == ["1.0"]
 

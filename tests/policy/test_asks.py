@@ -26,7 +26,7 @@ from replay.values import Limits, Summary
 from runner._policy import request
 from runner.errors import STOPS
 from tests.support import tools
-from tests.support.story import Story
+from tests.support.story import Story, only
 
 A = '{"cause": "a"}'
 
@@ -51,13 +51,11 @@ def test_a_failed_ask_is_retried_five_times_on_the_ladders_schedule_and_then_the
     story.go()
     waits = []
     for n in range(2, 7):
-        (wait,) = failed(story)
-        assert isinstance(wait, WaitUntil)
+        wait = only(WaitUntil, failed(story))
         waits.append((wait.until - story.now).total_seconds())
         assert story.go() == []
         story.now = wait.until
-        (asked,) = story.go()
-        assert isinstance(asked, ModelAsked)
+        asked = only(ModelAsked, story.go())
         assert asked.n == n
     assert waits == [4, 16, 60, 60, 60]
     assert stopped(failed(story)) == "ModelUnavailable"
@@ -67,8 +65,7 @@ def test_the_provider_may_ask_for_a_longer_wait() -> None:
     """A rate limit says when it ends."""
     story = Story(tools.agent())
     story.go()
-    (wait,) = failed(story, retry_after=300)
-    assert isinstance(wait, WaitUntil)
+    wait = only(WaitUntil, failed(story, retry_after=300))
     assert (wait.until - story.now).total_seconds() == 300
 
 
@@ -78,8 +75,7 @@ def test_a_permanent_failure_stops_at_once_and_a_resume_asks_again_from_one() ->
     story.go()
     assert stopped(failed(story, transient=False)) == "ModelUnavailable"
     story.die()
-    (asked,) = story.go()
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.go())
     assert asked.n == 1
 
 
@@ -100,8 +96,7 @@ def test_a_lost_ask_costs_its_bound_and_is_asked_for_again() -> None:
     story = Story(tools.agent())
     story.go()
     story.die()
-    (asked,) = story.go()
-    assert isinstance(asked, ModelAsked)
+    assert [type(event) for event in story.go()] == [ModelAsked]
     spent = story.state.spent
     assert (spent.lost_asks, spent.lost_dollars, spent.lost_input_tokens, spent.lost_output_tokens) == (
         1,
@@ -193,23 +188,18 @@ def test_a_summary_is_asked_for_like_any_ask_costs_no_turn_and_is_never_paid_for
     agent = tools.agent().replace(context=summary_after_three)
     story = Story(agent)
     story.reply(("nope", "{}"))
-    (*_, asked) = story.reply(("nope", "{}"))
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(("nope", "{}"))[-1:])
     assert (asked.purpose, asked.upto) == ("summary", 5)
     assert request.build(agent, story.state).instructions == "Be short."
     story.die()
-    (asked,) = story.go()
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.go())
     assert asked.purpose == "summary", "the summary was lost with the process"
-    (asked,) = story.reply(whole=Reply(text="so far"))
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(whole=Reply(text="so far")))
     assert (asked.purpose, story.state.turns) == ("turn", 2)
     story.die()
-    (asked,) = story.go()
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.go())
     assert asked.purpose == "turn", "a saved summary is not paid for twice"
-    (said,) = request.build(agent, story.state).messages
-    assert isinstance(said, UserMessage)
+    said = only(UserMessage, request.build(agent, story.state).messages)
     assert said.text.startswith("do it")
     assert said.text.endswith("so far")
 
@@ -220,8 +210,7 @@ def test_what_is_sent_is_what_was_asked_for_also_when_messages_came_with_it() ->
     story = Story(agent)
     story.go()
     story.go(MessageReceived(id="m", who="olga", text="and be quick"))
-    (*_, asked) = story.reply(("nope", "{}"))
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(("nope", "{}"))[-1:])
     assert (asked.purpose, asked.messages) == ("turn", ("m",))
     sent = request.build(agent, story.state)
     assert (sent.purpose, sent.messages[-1]) == ("turn", UserMessage("and be quick"))
@@ -233,8 +222,7 @@ def test_a_summary_never_tears_results_from_their_calls() -> None:
     story = Story(agent)
     story.reply(("nope", "{}"))
     big = Reply(calls=(ToolCall(tool="nope"),), usage=Usage(input_tokens=101))
-    (*_, asked) = story.reply(whole=big)
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(whole=big)[-1:])
     assert (asked.purpose, asked.upto) == ("summary", 3)
     story.reply(whole=Reply(text="so far"))
     assert [type(m) for m in request.build(agent, story.state).messages] == [UserMessage, AssistantMessage, ToolResults]
@@ -248,8 +236,7 @@ def test_a_second_summary_is_made_of_the_first_and_of_what_came_since() -> None:
     story.reply(whole=Reply(calls=calls, usage=Usage(input_tokens=200)))
     story.reply(whole=Reply(text="so far"))
     story.reply(whole=Reply(calls=calls, usage=Usage(input_tokens=60)))
-    (*_, asked) = story.reply(whole=Reply(calls=calls, usage=Usage(input_tokens=101)))
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(whole=Reply(calls=calls, usage=Usage(input_tokens=101)))[-1:])
     assert (asked.purpose, asked.upto) == ("summary", 7)
     first, *since = request.build(agent, story.state).messages
     assert isinstance(first, UserMessage)
@@ -261,8 +248,7 @@ def test_a_short_conversation_is_not_summarised() -> None:
     """A summary of the task alone would only lose something."""
     story = Story(tools.agent().replace(context=runner.SummariseAfter(tokens=0, keep=6)))
     big = Reply(calls=(ToolCall(tool="nope"),), usage=Usage(input_tokens=101))
-    (*_, asked) = story.reply(whole=big)
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.reply(whole=big)[-1:])
     assert asked.purpose == "turn"
 
 
@@ -328,8 +314,7 @@ def test_a_refused_conversation_is_sent_once_more_rebuilt_and_stays_so() -> None
     """The faithful copy comes first; later asks do not pay for the refusal again."""
     story = odd_conversation()
     before = request.build(story.agent, story.state).messages
-    (asked,) = story.go(REFUSED)
-    assert isinstance(asked, ModelAsked)
+    asked = only(ModelAsked, story.go(REFUSED))
     assert asked.rebuilt_upto == len(before)
     sent = request.build(story.agent, story.state).messages
     rebuilt = next(message.reply for message in sent if isinstance(message, AssistantMessage))

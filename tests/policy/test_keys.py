@@ -15,7 +15,7 @@ import runner
 from replay.events import AttemptMarked
 from runner._agent import keys as _keys
 from tests.support import tools
-from tests.support.story import BEGIN, Story
+from tests.support.story import BEGIN, Story, only
 
 VECTORS = [
     ("r", "c", "e68c5841d9b5898ee0da8d0bf8a9b886"),
@@ -60,8 +60,7 @@ def test_a_default_run_id_is_safe_in_every_file_system(name: str, random: str) -
 def intent(tool: runner.Tool, arguments: str) -> str | None:
     """The intent in the marker of a call with these arguments."""
     story = Story(tools.agent(tool))
-    (*_, marked) = story.reply((tool.name, arguments))
-    assert isinstance(marked, AttemptMarked)
+    marked = only(AttemptMarked, story.reply((tool.name, arguments))[-1:])
     return marked.intent
 
 

@@ -13,7 +13,7 @@ from replay.messages import ToolResults
 from replay.state import Attempt
 from runner._policy import ladder
 from tests.support import tools
-from tests.support.story import Story, questions
+from tests.support.story import Story, only, questions
 
 IDEMPOTENT = tools.make("put", "idempotent", attempts=5)
 KEYED = tools.make("push", "keyed")
@@ -31,8 +31,7 @@ def tried(tool: runner.Tool) -> Story:
 
 def waited(story: Story, intents: list[Event]) -> float:
     """The seconds that these intents wait; then they have passed."""
-    (wait,) = intents
-    assert isinstance(wait, WaitUntil)
+    wait = only(WaitUntil, intents)
     seconds = (wait.until - story.now).total_seconds()
     story.tick(seconds - 0.001)
     assert story.go() == [], "a wait is logged once, and nothing is due before its end"
@@ -47,8 +46,7 @@ def looked(story: Story, said: Literal["missing", "unsure"], *, error: str | Non
 
 def lookup(intents: list[Event]) -> bool:
     """Whether these intents ask the service; gives whether its `Missing` will be believed."""
-    (asked,) = intents
-    assert isinstance(asked, LookupAsked)
+    asked = only(LookupAsked, intents)
     return asked.believes
 
 
@@ -80,8 +78,7 @@ def test_an_attempt_that_ended_by_a_death_is_not_waited_for_and_not_counted() ->
     story = tried(IDEMPOTENT)
     for n in range(2, 8):
         story.die()
-        (marked,) = story.go()
-        assert isinstance(marked, AttemptMarked)
+        marked = only(AttemptMarked, story.go())
         assert marked.n == n
     assert waited(story, story.ended("unknown")) == 4
 
@@ -113,8 +110,7 @@ def test_a_persons_rerun_goes_beyond_the_cap() -> None:
     story = tried(ONCE)
     for n in range(1, 7):
         story.ended("unknown")
-        (*_, marked) = story.answer(f"1.0-settle-{n}", "rerun")
-        assert isinstance(marked, AttemptMarked)
+        marked = only(AttemptMarked, story.answer(f"1.0-settle-{n}", "rerun")[-1:])
         assert marked.n == n + 1
     assert result(story.ended("nothing", retry_after=1)).how == "failed", "an attempt past the cap earns no other"
 
@@ -210,8 +206,7 @@ def test_after_a_persons_rerun_the_service_is_asked_anew() -> None:
     lookup(story.ended("unknown"))
     looked(story, "unsure")
     story.answer("1.0-settle-1", "rerun")
-    (asked,) = story.ended("unknown")
-    assert isinstance(asked, LookupAsked)
+    asked = only(LookupAsked, story.ended("unknown"))
     assert asked.n == 1
 
 

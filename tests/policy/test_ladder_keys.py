@@ -10,7 +10,7 @@ import runner
 from replay.events import AttemptEnded, AttemptMarked, ResultRecorded, WaitUntil
 from tests.policy.test_ladder import KEYED, ONCE, lookup, result, tried, waited
 from tests.support import tools
-from tests.support.story import Story, questions
+from tests.support.story import Story, only, questions
 
 KEPT = tools.KEPT.total_seconds()
 
@@ -20,8 +20,7 @@ def test_a_keyed_call_runs_again_with_the_key_of_its_first_marker() -> None:
     story = tried(KEYED)
     first = story.state.calls[0].attempts[0].key
     waited(story, story.ended("unknown"))
-    (marked,) = story.go()
-    assert isinstance(marked, AttemptMarked)
+    marked = only(AttemptMarked, story.go())
     assert marked.key == first == runner.key("r", "1.0")
 
 
@@ -164,8 +163,7 @@ def test_a_person_may_order_a_rerun_by_changed_code() -> None:
     story = tried(KEYED)
     story.die(agent=tools.agent(tools.make("push", "idempotent")))
     story.go()
-    (*_, marked) = story.answer("1.0-settle-1", "rerun")
-    assert isinstance(marked, AttemptMarked)
+    marked = only(AttemptMarked, story.answer("1.0-settle-1", "rerun")[-1:])
     assert (marked.effect, marked.n) == ("idempotent", 2)
 
 

@@ -12,7 +12,7 @@ from replay.messages import CostBound, Reply
 from replay.values import Limits
 from runner._policy import resume_check
 from tests.support import tools
-from tests.support.story import Story
+from tests.support.story import Story, only
 
 A = '{"cause": "a"}'
 
@@ -61,8 +61,7 @@ def test_a_run_that_parks_thirty_times_for_a_person_never_reaches_its_limit_of_r
     story.reply(*[("send", A)] * 30)
     for asked in story.state.waiting:
         story.write(QuestionAnswered(id=asked.id, answer="approve", who="ann", digest=asked.digest))
-        (opening,) = story.die()
-        assert isinstance(opening, RunResumed)
+        opening = only(RunResumed, story.die())
         assert not opening.counted
     assert story.state.resumes == 1
     assert isinstance(story.die()[-1], RunStopped)

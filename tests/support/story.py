@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from replay.messages import Reply, ToolCall
 from runner._policy import resume_check
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -165,3 +166,10 @@ def named(reply: Reply, turn: int) -> Reply:
 def questions(events: Sequence[Event]) -> list[str]:
     """The ids of the questions asked in these events."""
     return [event.id for event in events if isinstance(event, QuestionAsked)]
+
+
+def only(kind: type[T], found: Sequence[object]) -> T:
+    """The one thing that was found, which is of this class."""
+    (one,) = found
+    assert isinstance(one, kind)
+    return one
