@@ -7,9 +7,7 @@ because its declaration may come from a server that changed its mind.
 """
 
 import copy
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -35,8 +33,6 @@ def closed(call: Pending) -> QuestionAsked | ResultRecorded | None:
         return ResultRecorded(call=call.id, how="refused", text=f"{given.who} refused this call{reason}")
     if given is not None and given.answer == "respond":
         return ResultRecorded(call=call.id, how="responded", text=given.text)
-    if call.tool is None:
-        return None
     why = _why(call) if given is None else _not_covered(call, call.approvals[-1])
     return call.question("approve", why) if why else None
 
@@ -44,7 +40,7 @@ def closed(call: Pending) -> QuestionAsked | ResultRecorded | None:
 def _why(call: Pending) -> str:
     """Why a call that nobody approved needs a yes; empty when it needs none."""
     tool = call.tool
-    assert tool is not None  # `closed` has made sure
+    assert tool is not None  # an earlier gate has made sure
     loosened = call.state.loosened.get(tool.name)
     if needed(tool, call.arguments):
         return "the tool needs a yes"
@@ -86,16 +82,11 @@ def by_rule(call: Pending, asked: QuestionAsked) -> QuestionAnswered | None:
     """The answer that a standing rule of a person's gives, in its name; None when none says yes to this call."""
     given, declared = call.arguments.plain, call.state.declared(asked.tool)
     for rule in call.state.rules:
-        if (rule.tool, rule.declared) == (asked.tool, declared) and all(
-            _is(given, name, value) for name, value in rule.arguments.items()
-        ):
+        same = (name in given and json_text.same(given[name], value) for name, value in rule.arguments.items())
+        if (rule.tool, rule.declared) == (asked.tool, declared) and all(same):
             who = f"{sanitize.POLICY_NAME} a rule of {rule.who}"
             return QuestionAnswered(id=asked.id, answer="approve", who=who, digest=asked.digest)
     return None
-
-
-def _is(given: Mapping[str, Any], name: str, value: str) -> bool:
-    return name in given and json_text.same(given[name], value)
 
 
 def paused(agent: AnyAgent, state: State, now: datetime) -> list[Event]:
