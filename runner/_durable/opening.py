@@ -53,20 +53,9 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
     run is done, with the `answer` that the block set, or else the text of the last reply. A block in a call of another
     run has limits of its own: what it spends is not counted in that run's.
 
-    Args:
-        task: What the run is for.
-        runs: As for `start`.
-        run: The run's id; without one a new run is started. In a tool of another run, that call's own.
-        name: The name of the program: what an agent's is.
-        framework: Whose loop it is.
-        tools: What the program declares beforehand.
-        limits: As for `Agent`.
-        approve: As for `Agent`.
-        labels: As for `start`.
-        on_question: As for `start`.
-        watch: As for `start`.
-        clock: As for `start`.
-        grace: As for `start`.
+    `task` is what the run is for, and `framework` whose loop it is. Without `run` a new run is started; in a tool of
+    another run, that call's own. `name` is the program's, as an agent's is; `tools` are those that it declares
+    beforehand. `limits` and `approve` are as for `Agent`, all else is as for `start`.
 
     Raises:
         NeedsDecision: A person must answer first; then run the same code again.

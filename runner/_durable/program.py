@@ -100,15 +100,8 @@ def durable_main(
     again from the top in each life of a run: what it did by its run (`act`, `step`, or a framework's adapter) is handed
     back, everything else must follow from that. What it returns is the answer.
 
-    Args:
-        name: As for `Agent`.
-        tools: The tools that it declares.
-        framework: Whose loop it is.
-        inputs: The type of a run's inputs.
-        limits: As for `Agent`.
-        approve: As for `Agent`.
-        answer_within: As for `Agent`.
-        resources: As for `Agent`; `run.resources` gives them.
+    `tools` are those that it declares, `framework` is whose loop it is, and `inputs` the type of a run's inputs. All
+    else is as for `Agent`; `run.resources` gives the resources.
 
     Raises:
         BadAgent: The function is not async, takes other parameters, or something can't work as given.

@@ -12,6 +12,6 @@ reached.
 
 from runner.mcp._connection import ServerDown
 from runner.mcp._server import Server
-from runner.mcp._terms import Terms, Trust, hints
+from runner.mcp._tools import Terms, Trust, hints
 
 __all__ = ["Server", "ServerDown", "Terms", "Trust", "hints"]

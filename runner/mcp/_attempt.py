@@ -26,7 +26,7 @@ from runner._transport import SOON, WAIT
 from runner.mcp import _transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
-from runner.mcp._terms import Terms
+from runner.mcp._tools import Terms
 from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN, Leg
 
 MOST_SHOWN = 500

@@ -17,11 +17,11 @@ import mcp
 import runner
 from runner import BadTool, Call, ToolFailed
 from runner._transport import SOON
-from runner.mcp import _attempt, _listing, _terms, _transport
+from runner.mcp import _attempt, _tools, _transport
 from runner.mcp._attempt import Progress
 from runner.mcp._connection import Connection, ServerDown
 from runner.mcp._elicitation import Elicitation
-from runner.mcp._terms import Terms, Trust
+from runner.mcp._tools import Terms, Trust
 from runner.mcp._transport import Legs
 
 Transport = AbstractAsyncContextManager[Any]
@@ -94,18 +94,18 @@ class Server:
         with a schema that is no object, or very large or deep.
         """
         listed = await self._listed()
-        _terms.check([tool.name for tool in listed], self.trust)
+        _tools.check_trust([tool.name for tool in listed], self.trust)
         return tuple(self._checked(tool, listed) for tool in listed)
 
     async def _listed(self) -> list[mcp.Tool]:
         try:
             listed = (await self._connected()).tools
         except ServerDown:
-            kept = _listing.kept(self._file)
+            kept = _tools.kept(self._file)
             if kept is None:
                 raise
             return kept
-        _listing.keep(self._file, listed)
+        _tools.keep(self._file, listed)
         return listed
 
     def tools_sync(self) -> tuple[runner.Tool, ...]:
@@ -130,8 +130,8 @@ class Server:
 
     def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
         try:
-            _listing.check(tool, listed)
-            return self._tool(tool, _terms.of(tool, self.trust))
+            _tools.check(tool, listed)
+            return self._tool(tool, _tools.of(tool, self.trust))
         except BadTool as bad:
             raise BadTool(bad.tool, f"{bad.why} (the MCP server {self._name} lists it)") from None
 
@@ -141,11 +141,11 @@ class Server:
 
         made = runner.Tool(
             body,
-            name=_terms.model_name(f"{self.prefix}{listed.name}"),
+            name=_tools.model_name(f"{self.prefix}{listed.name}"),
             schema=listed.input_schema | {"description": listed.description or listed.title or ""},
             **terms.options(),
         )
-        made.validate = functools.partial(_listing.problem, made.schema)
+        made.validate = functools.partial(_tools.problem, made.schema)
         if terms.lookup is not None:
             made.lookup(visible_within=terms.visible_within)(terms.lookup)
         return made

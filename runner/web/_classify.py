@@ -1,14 +1,8 @@
 """What came back over HTTP, and what it says about this attempt. An error is not a "no".
 
-evidence                                                          meaning
-connect errors, pool timeout, a proxy that did not connect        never sent: nothing happened, try again
-2xx                                                               done
-4xx other than those below                                        refused: nothing happened, and trying again is no use
-425 429                                                           wait: nothing happened yet, try again later
-409                                                               unknown; try again later when it came with a key
-408, 5xx, 3xx, read, write and protocol errors, anything else     unknown
-a refusal because of the key itself (mostly 422, also 400)        unknown
+What a client's error and a status prove stands in `runner._transport`. Besides:
 
+- A refusal because of the key itself (mostly 422, also 400) proves nothing.
 - A 409 for a request with a key mostly means that an earlier request with the key is in flight. That may be a copy of
   this attempt, made by a proxy, so it does not prove that this attempt did nothing. It is unknown, and the ladder sends
   the same key again later, which is harmless.
@@ -16,8 +10,8 @@ a refusal because of the key itself (mostly 422, also 400)        unknown
   first.
 - A key mismatch says that another request came with this call's key, and the log does not know of it.
 - A refusal proves nothing when another request of this attempt went out before it, or when a redirect was followed.
-- Where nothing can have acted (a lookup, a tool that reads, a safe method), what is unknown above is a failure that is
-  worth another try.
+- Where nothing can have acted (a lookup, a tool that reads, a safe method), what is unknown is a failure that is worth
+  another try.
 """
 
 from collections.abc import Collection, Iterator
@@ -65,7 +59,9 @@ def result(
         **dict.fromkeys(done, "done"),
     }
     keyed = any(_keyed(request, call) for request in requests)
-    meaning = own.get(status) or _meaning(response, status, keyed=keyed)
+    meaning = own.get(status) or meaning_of(status)
+    if meaning == "refused" and keyed and status not in own and _about_the_key(status, response):
+        meaning = "unknown"
     before = call is not None and any(sent is not requests[0] for sent in call.sent.values())
     _note(call, requests[0])
     if meaning == "done":
@@ -117,15 +113,9 @@ def sending() -> Iterator[None]:
         raise ToolFailed(f"the request was not carried out ({why})", SOON) from error
 
 
-def _meaning(response: Any, status: int, *, keyed: bool) -> Meaning:
-    meaning = meaning_of(status)
-    about_the_key = meaning == "refused" and keyed and _about_the_key(status, _body.start(response, MOST_TEXT))
-    return "unknown" if about_the_key else meaning
-
-
-def _about_the_key(status: int, text: str) -> bool:
+def _about_the_key(status: int, response: Any) -> bool:
     """Whether a refusal is about the key: the words of Stripe, AWS and the IETF draft; a bare 422 is the draft's."""
-    folded = text.casefold()
+    folded = _body.start(response, MOST_TEXT).casefold()
     if "idempoten" in folded:
         return True
     words = "".join(c if c.isalnum() else " " for c in folded).split()

@@ -11,7 +11,7 @@ from hypothesis import strategies
 
 import runner
 import runner.testing
-from runner.mcp._listing import problem
+from runner.mcp._tools import problem
 from tests.support import stage
 
 SCHEMA: dict[str, Any] = {
