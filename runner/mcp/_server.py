@@ -181,7 +181,7 @@ class Server:
         async with self._opening[1]:
             if self._connection is None or not self._connection.alive:
                 self._connection = Connection(self._name, self._transport, self._elicited, self.mode)
-                await self._connection.open(self.connect)
+            await self._connection.open(self.connect)  # whoever asked for it before may have given up
             return self._connection
 
     def _transport(self, legs: Legs) -> Transport:

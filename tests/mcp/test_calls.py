@@ -1,6 +1,9 @@
 """A server's tools as an agent's: what goes to the server, what comes back, and what a lost call means."""
 
+import asyncio
+import contextlib
 import re
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -149,6 +152,33 @@ def test_one_server_serves_one_event_loop_after_another(shop: Shop, runs: Path) 
     for run in ("a", "b"):
         assert stage.finished(runner.start_sync(agent, "go", runs=runs, run=run)) == "done"
     assert len(shop.payments()) == 2
+
+
+def test_whoever_comes_while_a_connection_opens_waits_for_it(shop: Shop) -> None:
+    """Also when the first who asked for it has given up: else there would be no tools yet."""
+
+    async def ask() -> int:
+        starts = asyncio.Event()
+
+        @contextlib.asynccontextmanager
+        async def late() -> AsyncIterator[Any]:
+            await starts.wait()
+            async with mcp.stdio_client(shop.over_stdio()) as streams:
+                yield streams
+
+        server = Server(late)
+        first = asyncio.create_task(server.tools())
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.wait({first})
+        second = asyncio.create_task(server.tools())
+        await asyncio.sleep(0)
+        starts.set()
+        tools = await second
+        await server.close()
+        return len(tools)
+
+    assert asyncio.run(ask()) == 11
 
 
 def test_a_connection_remembers_nothing_of_calls_that_ended(shop: Shop, runs: Path) -> None:
