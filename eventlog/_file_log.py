@@ -24,7 +24,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from eventlog import _inbox, _snapshot, _status
@@ -32,7 +32,7 @@ from eventlog._disk import DISK, Disk
 from eventlog._frame import build, digest, parse
 from eventlog._head import Head
 from eventlog._in_child import not_for_children
-from eventlog._log import Log
+from eventlog._log import Log, asked
 from eventlog._names import INBOX, MAX_SEGMENT, snapshot_name
 from eventlog._os_errors import pass_on, refused, said
 from eventlog._writer import CUT_OFF
@@ -81,7 +81,6 @@ class FileLog(Log):
         self.path, self.cut, self._header, self._box = path, cut, first.header, path / INBOX
         self._sealed = sum(part.end for part in reading.segments[:-1])
         self.seq, self.at, self._sum = last.seq, last.at, last.sum
-        self._status: Status = None
         self._lock, self._segment, self._witness, self._disk = lock, segment, witness, disk
         not_for_children(self)
 
@@ -98,16 +97,6 @@ class FileLog(Log):
             return flush, lambda: self._acknowledged(line, written, flush, status)
 
         return self._writer.begin("a save", first)
-
-    @property
-    def status(self) -> Struct | None:
-        if callable(self._status):
-            self._status = self._status()
-        return self._status
-
-    @status.setter
-    def status(self, said: Struct | None) -> None:
-        self._status = said
 
     @property
     def lease_lost(self) -> bool:
@@ -173,7 +162,7 @@ class FileLog(Log):
         # Whoever took the lock before the line was visible has not seen it: then it must not be acknowledged.
         self._lock.check()
         self._advance(line)
-        self._status = status
+        self.status = status
         self._writer.done()
         return line
 
@@ -220,8 +209,8 @@ class FileLog(Log):
         self._lock.check()
         self._segment.guard()
         self._segment.cut()
-        if self.status is not None:
-            _status.write(self._disk, self.path, self.run, self.seq, self._sum, self.status)
+        if (words := asked(self.status)) is not None:
+            _status.write(self._disk, self.path, self.run, self.seq, self._sum, words)
         self._witness.claim(Head(self.seq, self._sum, self._segment.number, self._segment.end, closed=True))
         self._witness.settle()
         self._lock.wipe()

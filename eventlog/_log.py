@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     Status = Struct | Callable[[], Struct] | None
 
 
+def asked(status: Status) -> Struct | None:
+    """Give a status, which may be a function that says it."""
+    return status() if callable(status) else status
+
+
 class Log(abc.ABC):
     """One run, open for writing; made by `Store.create` and `Store.open`. As a context manager it closes itself.
 
@@ -37,7 +42,7 @@ class Log(abc.ABC):
         snapshot: When it is not None, `lines` are those after it.
         findings: Which snapshots were passed over, and why.
         cut: What opening a directory cut as torn.
-        status: What the last `append` said of the run; the store keeps it for `Store.statuses`.
+        status: What the last `append` said of the run, or was set since; the store keeps it for `Store.statuses`.
     """
 
     run: str
@@ -48,7 +53,7 @@ class Log(abc.ABC):
     snapshot: Snapshot | None
     findings: list[str]
     cut: Torn | None = None
-    status: Struct | None
+    status: Status = None
     _sum: str
 
     def __init__(self, run: str, life: int, disk: Disk) -> None:

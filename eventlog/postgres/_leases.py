@@ -35,12 +35,14 @@ def boot() -> float:
 
 
 class Lease:
-    """One holding of a run. `mail` is how many requests lie in its inbox, as far as is known."""
+    """One holding of a run. `mail` is how many requests lie in its inbox, as far as is known.
 
-    def __init__(self, run: str, token: int, until: float) -> None:
-        self.run, self.token, self.until = run, token, until
+    `was_lost` tells that a lease before it ran out, and that no line says so.
+    """
+
+    def __init__(self, run: str, token: int, until: float, mail: int = 0, *, was_lost: bool = False) -> None:
+        self.run, self.token, self.until, self.mail, self.was_lost = run, token, until, mail, was_lost
         self.lost = False
-        self.mail = 0
 
     def holds(self, seconds: float = 0.0) -> bool:
         """Whether it lasts for so many seconds more."""

@@ -21,7 +21,7 @@ import msgspec
 import psycopg
 from psycopg.types.numeric import Int8
 
-from eventlog._log import Log
+from eventlog._log import Log, asked
 from eventlog._snapshot import KEPT
 from eventlog._writer import CUT_OFF
 from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from eventlog._snapshot import Snapshot
     from eventlog.postgres._connections import Connections
     from eventlog.postgres._leases import Lease, Leases
+    from eventlog.postgres._read import End
 
 _APPEND: Final = """
 with held as (
@@ -69,35 +70,25 @@ _UNKNOWN: Final = ("08", "57P", "40003")
 
 
 class Row(Log):
-    """One run in a database, open for writing."""
+    """One run in a database, open for writing. `weight` are the bytes of its lines since its snapshot."""
 
+    weight = 0
     wake: datetime | None = None
     """When somebody must look at the run once it is given back, if no status says another time."""
 
     def __init__(
-        self, run: str, life: int, lease: Lease, *, connections: Connections, leases: Leases, disk: Disk
+        self, life: int, lease: Lease, end: Line | End, connections: Connections, leases: Leases, disk: Disk
     ) -> None:
-        """Belong to a lease that was taken. The rest is said by whoever made or read the lines."""
-        super().__init__(run, life, disk)
-        self.lease = lease
+        """Go on after the end of a log whose lease was taken."""
+        super().__init__(lease.run, life, disk)
+        self.lease, self._connections, self._leases = lease, connections, leases
         self.lines, self.snapshot, self.findings = [], None, []
-        self.status: msgspec.Struct | None = None
-        self.weight, self._sum = 0, ""
-        self._lease_lost = self._untold = False
-        self._connections, self._leases = connections, leases
-
-    def stands(self, seq: int, total: str, at: datetime) -> None:
-        """Say what the last line is."""
-        self.seq, self._sum, self.at = seq, total, at
+        self.seq, self._sum, self.at = end.seq, end.sum, end.at
+        self._untold = lease.was_lost
 
     @property
     def lease_lost(self) -> bool:
-        return self._lease_lost
-
-    def found(self, wake: datetime | None, mail: int, *, lost: bool) -> None:
-        """Say what the row said when the lease was taken."""
-        self.wake, self.lease.mail = wake, mail
-        self._lease_lost = self._untold = lost
+        return self.lease.was_lost
 
     def note_lease_lost(self) -> None:
         self._untold = False
@@ -112,7 +103,7 @@ class Row(Log):
 
     def append(self, at: datetime, events: Sequence[bytes], *, room: int = 0, status: Status = None) -> Line:
         """Ask for the status first: it is written with the line."""
-        return super().append(at, events, room=room, status=status() if callable(status) else status)
+        return super().append(at, events, room=room, status=asked(status))
 
     def inbox(self) -> list[str]:
         """List the rows of the inbox; only if the last save, or the thread of the leases, saw mail."""
@@ -164,7 +155,7 @@ class Row(Log):
         was = {"seq": self.seq, "_sum": self._sum, "at": self.at, "status": self.status}
         self._connections.undo(functools.partial(vars(self).update, was))
         self.lease.mail, self.lease.until = found[0][0], max(self.lease.until, self._leases.end(sent))
-        self.stands(line.seq, line.sum, line.at)
+        self.seq, self._sum, self.at = line.seq, line.sum, line.at
         self.weight += len(data)
         self.status = status
         self._writer.done()
@@ -196,8 +187,9 @@ class Row(Log):
     def _end(self) -> None:
         """Give the lease back, and say when somebody must look at the run again."""
         self._writer.dead = "it could not be closed"
-        values = {"run": self.run, "token": self.lease.token, "lost": self._untold, **_said(self.status)}
-        if self.status is None:
+        status = asked(self.status)
+        values = {"run": self.run, "token": self.lease.token, "lost": self._untold, **_said(status)}
+        if status is None:
             values["wake"] = self.wake
         try:
             self._connections.rows(_RELEASE, values)

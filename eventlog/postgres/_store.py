@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from eventlog import _inbox
 from eventlog._inbox import Unread
+from eventlog._line import Line
 from eventlog._lock import Holder
 from eventlog._names import check_id
 from eventlog._new_run import Beginning
@@ -113,20 +114,19 @@ class Postgres(Store):
 
         def make(connection: Connection) -> bool:
             made = connection.execute(_CREATE, values).fetchone()
-            return bool(made and made[0])
+            is_made = bool(made and made[0])
+            if is_made and ready is not None:
+                ready()
+            return is_made
 
         def both(connection: Connection) -> bool:
             with self.connections.joined(connection), connection.transaction():  # a commit that fails is undone too
-                made = make(connection)
-                if made and ready is not None:
-                    ready()
-            return made
+                return make(connection)
 
         if not self.connections.run(make if ready is None else both):
             gone = _prune.missing(self.connections, run)
             raise gone if isinstance(gone, RunPruned) else RunExists(run, str(self))
-        log = self._log(run, begin.life, Lease(run, 1, self._leases.end(sent)))
-        log.stands(last.seq, last.sum, last.at)
+        log = self._log(begin.life, Lease(run, 1, self._leases.end(sent)), last)
         log.lines, log.weight = lines, sum(map(len, datas))
         return log
 
@@ -142,9 +142,8 @@ class Postgres(Store):
             holder = _named(owner, since)
             raise RunLocked(run, holder.pid, holder.host, since, until)
         end = End(*rest)
-        log = self._log(run, end.life + 1, Lease(run, token, self._leases.end(sent)))
-        log.stands(end.seq, end.sum, end.at)
-        log.found(self.now() if owner is not None else wake, mail, lost=lost)
+        log = self._log(end.life + 1, Lease(run, token, self._leases.end(sent), mail, was_lost=lost), end)
+        log.wake = self.now() if owner is not None else wake
         try:
             reading, log.weight = self.connections.run(functools.partial(load, run=run, end=end, accept=accept))
             if reading.damage is not None:
@@ -238,8 +237,8 @@ class Postgres(Store):
         self.connections.meet()
         return super().now() + self.connections.ahead
 
-    def _log(self, run: str, life: int, lease: Lease) -> Row:
-        log = Row(run, life, lease, connections=self.connections, leases=self._leases, disk=self.disk)
+    def _log(self, life: int, lease: Lease, end: Line | End) -> Row:
+        log = Row(life, lease, end, self.connections, self._leases, self.disk)
         if not self.connections.is_joined:  # a row that is not committed yet would look lost
             self._leases.hold(lease)
         return log
