@@ -151,6 +151,7 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
     *(({"context": value}, "of numbers from 0") for value in SUMMARIES),
     ({"approve": "maybe"}, "'ask' or 'off'"),
     ({"parameters": [1]}, "a dictionary"),
+    ({"validate": len}, "validate judges an output, and agent shop declares none"),
 ]
 
 
