@@ -170,7 +170,6 @@ class Life:
                 return self._asked_to_end(state, now), error
             if asked and state.stopped is None and not replies.ends(self.agent, state):
                 why = "the run was cancelled" if error is not None else "a signal asked it to park"
-                self._no_more_files()
                 return [RunStopped(reason="Interrupted", detail=why)], error
             intents = self.decide(self.agent, state, now)
             return intents if self.rest == math.inf else [self._rested(intent, now) for intent in intents], error
@@ -187,7 +186,6 @@ class Life:
         """The stop or park that was asked for, unless the run is done with what has just come back."""
         if replies.ends(self.agent, state):
             return [*self.mailbox.refuse("the run was done by then"), *self.decide(self.agent, state, now)]
-        self._no_more_files()
         return self.mailbox.ending()
 
     async def read_mail(self, state: State) -> State:
