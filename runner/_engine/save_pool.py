@@ -167,23 +167,23 @@ async def appended(
     """
     loop = asyncio.get_running_loop()
 
-    def append() -> eventlog.Line:
-        return _told(told, time.perf_counter(), log.append(at, events, **more))
+    def append() -> tuple[eventlog.Line, float]:
+        began = time.perf_counter()
+        return log.append(at, events, **more), time.perf_counter() - began
 
     if _pool.lives.get(loop, 0) < 2:  # noqa: PLR2004 (a life that is alone)
-        return append()
-    kernel = _kernels.get(loop) or _kernels.setdefault(loop, _Kernel(loop))
-    began = time.perf_counter()
-    job = kernel.begun(log.begin, at, events, **more)
-    if job is None:
-        return await _awaited(_pool.put(append))
-    return _told(told, began, await _awaited(job))
-
-
-def _told(told: Callable[[float], object] | None, began: float, line: T) -> T:
+        line, took = append()
+    else:
+        kernel = _kernels.get(loop) or _kernels.setdefault(loop, _Kernel(loop))
+        began = time.perf_counter()
+        job = kernel.begun(log.begin, at, events, **more)
+        if job is None:
+            line, took = await _awaited(_pool.put(append))
+        else:
+            line, took = await _awaited(job), time.perf_counter() - began
     if told is not None:
         with contextlib.suppress(Exception):  # an error in a watcher must not end the run
-            told(time.perf_counter() - began)
+            told(took)
     return line
 
 
