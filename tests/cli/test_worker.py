@@ -69,3 +69,14 @@ def test_on_a_terminal_a_worker_is_a_table(runs: Path, tmp_path: Path) -> None:
         terminal.child.send_signal(signal.SIGINT)
         assert terminal.end() == 0
     assert "{" not in terminal.seen
+
+
+def test_a_worker_on_a_terminal_that_can_show_no_table_prints_json(runs: Path, tmp_path: Path) -> None:
+    """Silence would look like a worker that has nothing to do."""
+    runner.enqueue(agents.plain, "look", runs=runs, run="plain-run")
+    words = ("worker", Agent("plain"), "--runs", runs)
+    with Terminal(*words, cwd=tmp_path, columns=200, env={"TERM": "dumb"}) as terminal:
+        terminal.until('"event": "run rests"')
+        terminal.child.send_signal(signal.SIGINT)
+        assert terminal.end() == 0
+    assert "\x1b" not in terminal.seen

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -13,7 +13,7 @@ import replay
 import runner
 from replay import State
 from runner._cli import load_agent, options
-from runner._cli._io import logging_setup, notify, out
+from runner._cli._io import logging_setup, notify
 from runner._cli._io.progress import is_drawable
 from runner._cli._render import event_text
 from runner._cli._render.escape import one_line
@@ -43,7 +43,7 @@ def worker(
     terminal there is a table of the runs; elsewhere each start, rest and problem is a line of JSON on stdout.
     """
     agents = [source.agent() for source in sources]
-    if not out.on_terminal():
+    if not is_drawable(sys.stdout):
         logging_setup.as_json_lines()
     asyncio.run(_work(agents, runs, at_once, grace, targets))
 
@@ -63,7 +63,8 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, leave)
-    with _view() as show:
+    show = Table() if is_drawable(sys.stdout) else None
+    with contextlib.nullcontext() if show is None else show.live:
         told = asyncio.create_task(telling.run())
         async with runner.Worker(agents, runs=runs, at_once=at_once, grace=grace, watch=saved) as carrying:
             while not left.is_set():
@@ -113,14 +114,3 @@ class Table:
 
 def _row(state: State) -> str:
     return one_line(f"{state.run}  {event_text.phase(state)}, turn {event_text.turns(state)}  {state.task}", 110)
-
-
-@contextlib.contextmanager
-def _view() -> Iterator[Table | None]:
-    """The view of a worker, if stdout is a terminal that can show one."""
-    if not is_drawable(sys.stdout):
-        yield None
-        return
-    table = Table()
-    with table.live:
-        yield table
