@@ -197,7 +197,9 @@ def _rewritten(lines: Iterable[eventlog.Line], walk: Walk, mask: Mask, end: int 
             first = 0 if owed else next((i for i, e in enumerate(events) if e.is_decision), len(events))
             state = replay.fold(state, line.at, events[:first], seq=line.seq)
             if first < len(events):
-                now = owed or list(walk.decide(state, line.at))
+                now = owed
+                with contextlib.suppress(Exception):  # whatever it raises, the retrace of what is left says so
+                    now = now or list(walk.decide(state, line.at))
                 events[first:], owed = _anew(events[first:], now), now[len(events) - first :]
             state = replace(replay.fold(state, line.at, events[first:], seq=line.seq), seq=line.seq, life=line.life)
         yield replace(line, events=[msgspec.Raw(replay.encode(event)) for event in events])

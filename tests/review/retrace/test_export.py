@@ -3,7 +3,10 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -176,6 +179,36 @@ def test_the_same_test_is_made_again_and_no_other_file_is_overwritten(
     test.write_text("def test_mine(): ...\n", encoding="utf-8")
     refold(*words, test).ends(2, err="was not made by this command")
     assert refold(*words, tmp_path / "mine.py").status == 2
+
+
+def _no_word_is_masked(messages: Sequence[object], _summary: object, _usage: object) -> None:
+    if "acme" not in str(messages):
+        raise KeyError("acme")
+
+
+@dataclass
+class Tenant:
+    """Whose run it is."""
+
+    name: Literal["acme"]
+
+
+READING: list[dict[str, Any]] = [
+    {"context": _no_word_is_masked},
+    {"inputs": Tenant, "instructions": lambda tenant: tenant.name},
+]
+
+
+@pytest.mark.parametrize("options", READING, ids=["policy", "inputs"])
+def test_code_that_raises_on_masked_words_is_told_as_a_history_that_goes_another_way(
+    runs: Path, options: dict[str, Any]
+) -> None:
+    """Whoever exports learns at which line, and that other patterns help."""
+    agent = runner.Agent(name="a", model=runner.testing.ScriptedModel(["Done."]), **options)
+    inputs = Tenant("acme") if "inputs" in options else None
+    runner.start_sync(agent, "Do it for acme.", runs=runs, run="p", inputs=inputs)
+    with pytest.raises(runner.review.CannotExport, match="goes another way at line 2: the current code raises"):
+        runner.review.export("p", agent, runs=runs, patterns=[re.compile("acme")])
 
 
 def test_behind_a_divergence_questions_and_answers_still_fit_their_masked_arguments(runs: Path, tmp_path: Path) -> None:
