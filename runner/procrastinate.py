@@ -31,8 +31,8 @@ import eventlog
 from runner import _logging
 from runner._agent.agent import Agent, AnyAgent
 from runner._agent.agent_tool import nested
+from runner._engine.lifecycle import carried_on
 from runner._engine.save_pool import off_loop
-from runner._engine.session import entered, run_session
 from runner._service import attach, due
 from runner._service.attach import RunOptions
 from runner._service.carrier import REST, open_due
@@ -104,13 +104,8 @@ async def _look_at(run: str, agent: AnyAgent, store: eventlog.Store) -> None:
     """Carry a run on, if it is due and nobody has it, until it rests. Raises what it raises, except `_GONE`."""
     with contextlib.suppress(*_GONE):
         opened = await off_loop(functools.partial(open_due, run, agent, store=store))
-        if opened is None:
-            return
-        try:
-            async with entered(agent) as resources:
-                await run_session(opened, None, resources, REST)
-        finally:
-            opened.life.end()  # also when there are no resources
+        if opened is not None:
+            await carried_on(opened, None, REST)
 
 
 def _due_runs(agent: AnyAgent, store: eventlog.Store, room: int) -> set[str]:

@@ -65,10 +65,6 @@ class Server:
             return self.name or self.where.command
         return self.name or (self.where if isinstance(self.where, str) else "(a transport of your own)")
 
-    @property
-    def _file(self) -> Path | None:
-        return Path(self.listing) if self.listing is not None else None
-
     async def __aenter__(self) -> Self:
         """Connect. Raises `ServerDown`."""
         await self._connected()
@@ -101,11 +97,11 @@ class Server:
         try:
             listed = (await self._connected()).tools
         except ServerDown:
-            kept = _tools.kept(self._file)
+            kept = _tools.kept(self.listing)
             if kept is None:
                 raise
             return kept
-        _tools.keep(self._file, listed)
+        _tools.keep(self.listing, listed)
         return listed
 
     def tools_sync(self) -> tuple[runner.Tool, ...]:

@@ -112,20 +112,21 @@ def check_trust(listed: Collection[str], trust: Trust | Mapping[str, Trust]) -> 
             raise BadTool(name, f"the server lists no such tool (it lists {', '.join(sorted(listed)) or 'none'})")
 
 
-def keep(file: Path | None, listed: Sequence[mcp.Tool]) -> None:
+def keep(listing: str | Path | None, listed: Sequence[mcp.Tool]) -> None:
     """Write what a server lists into its file, if it has one and that says something else."""
     text = _LISTED.dump_json(list(listed), by_alias=True, exclude_none=True)
-    if file is not None and not (file.exists() and file.read_bytes() == text):
+    file = Path(listing or "")
+    if listing is not None and not (file.exists() and file.read_bytes() == text):
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
             made.write(text)
         Path(made.name).replace(file)
 
 
-def kept(file: Path | None) -> list[mcp.Tool] | None:
+def kept(listing: str | Path | None) -> list[mcp.Tool] | None:
     """What its file says that a server lists, or None."""
     try:
-        return _LISTED.validate_json(file.read_bytes()) if file is not None else None
+        return _LISTED.validate_json(Path(listing).read_bytes()) if listing is not None else None
     except (OSError, ValidationError):
         return None
 

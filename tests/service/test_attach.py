@@ -1,11 +1,13 @@
 """Start or attach: the same call, made again, goes on with the run that it began."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import eventlog
 import replay
 import runner
 import runner.testing
@@ -107,6 +109,32 @@ def test_a_paused_run_is_attached_to_and_goes_on_once_it_is_answered(runs: Path)
     assert runner.run_sync(agent, stage.TASK, run="r", runs=runs) == first
     runner.approve("r", stage.asked(first)[0].id, "olga", runs=runs)
     assert stage.finished(runner.run_sync(agent, stage.TASK, run="r", runs=runs)) == "over"
+
+
+def test_a_run_is_attached_to_in_a_thread_while_others_share_the_loop(runs: Path) -> None:
+    """A long log would hold all of them up."""
+    threads: list[int] = []
+
+    class Noting(eventlog.Directory):
+        def read(self, run: str, **options: Any) -> Any:
+            threads.append(threading.get_ident())
+            return super().read(run, **options)
+
+        def open(self, run: str, **options: Any) -> Any:
+            threads.append(threading.get_ident())
+            return super().open(run, **options)
+
+    inner = stage.agent(["over"])
+    runner.enqueue(inner, stage.TASK, run="r", runs=runs)
+
+    @runner.tool(effect="reads")
+    async def act() -> str:
+        assert stage.finished(await runner.run(inner, stage.TASK, run="r", runs=Noting(runs))) == "over"
+        return "done"
+
+    stage.start([scenes.CALL, "over"], act, runs=runs, run="outer")
+    assert len(threads) > 1
+    assert threading.get_ident() not in threads
 
 
 def test_an_enqueued_run_is_durable_and_nobody_begins_it(runs: Path) -> None:
