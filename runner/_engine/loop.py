@@ -81,7 +81,7 @@ class Life:
         self.drain = drain
         self.inflight = InFlight()
         self.watch = watch
-        self._told = getattr(watch, "timed", None)
+        self._told, self._left, self._uid = getattr(watch, "timed", None), getattr(watch, "left", None), uid
         self.decide: Callable[[AnyAgent, State, datetime], list[Event]] = decide
         self._root = Path(root) if root is not None else None
         self._moved, self._accept = moved, accept
@@ -278,6 +278,9 @@ class Life:
         self.inflight.when_idle(self._close)
 
     def _close(self) -> None:
+        with contextlib.suppress(Exception):  # a watcher's own
+            if self._left is not None:
+                self._left(self._uid)
         try:
             self.after = load.close(self.store, self.log, self.clock.clock)
         except (eventlog.LogError, replay.ReplayError, OSError) as error:

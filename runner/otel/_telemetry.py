@@ -70,6 +70,12 @@ class Telemetry:
         """Record how long a save took until it was durable."""
         self._flushed.record(seconds)
 
+    def left(self, uid: str) -> None:
+        """Forget a life whose log is about to be closed: one that rests ends here, one whose save failed has no end."""
+        life = self._lives.get(uid)
+        if life is not None and life.state is not None:
+            self._ended(life, life.state, {"refold.end": "waiting"} if life.state.wait is not None else None)
+
     def context(self, call: ParentCall | None) -> str:
         """The W3C trace context to save with a run that begins: that of the caller, or of the call that it does."""
         span: Span | None = trace.get_current_span()
@@ -220,12 +226,15 @@ class Telemetry:
         if end == "tools":
             return
         failed = isinstance(event, e.RunStopped) and end not in _ORDERLY
-        about = {"refold.end": end, "refold.turns": state.turns, **({"error.type": end} if failed else {})}
-        life = self._life(state)
-        for span in life.children.values():
-            _end(span, state, {"refold.outcome": "rests"})
-        _end(life.span, state, about)
+        self._ended(self._life(state), state, {"refold.end": end, **({"error.type": end} if failed else {})})
+
+    def _ended(self, life: _Life, state: State, about: dict[str, Any] | None) -> None:
+        """Forget a life; without `about` its spans are never exported."""
         del self._lives[state.uid]
+        if about is not None:
+            for span in life.children.values():
+                _end(span, state, {"refold.outcome": "rests"})
+            _end(life.span, state, {**about, "refold.turns": state.turns})
 
 
 def _ns(state: State) -> int | None:

@@ -170,6 +170,19 @@ def test_a_model_that_fails_and_a_run_that_stops_are_errors_and_a_pause_is_none(
     assert 0 <= seen.points("refold.questions.oldest")[""] < 60
 
 
+def test_a_life_that_rests_for_a_wait_ends_then(seen: Seen, runs: Path) -> None:
+    """No event says that a process gave the run back; another one may carry it on."""
+    model = runner.testing.ScriptedModel([runner.ModelError("busy", retry_after=3600), "over"])
+    agent = runner.Agent(name="a", model=model)
+    runner.enqueue(agent, "x", runs=runs, run="r")
+    for _ in range(2):
+        assert isinstance(
+            runner.resume_sync("r", agent, runs=runs, watch=seen.telemetry, wait="return"), runner.Waiting
+        )
+    (life,) = [span for span in seen.exporter.get_finished_spans() if span.name == "invoke_agent a"]
+    assert about(life)["refold.end"] == "waiting"
+
+
 def test_the_lives_of_a_run_in_one_process_are_spans_of_one_trace(seen: Seen, runs: Path) -> None:
     """A worker carries a run on again and again; each life begins and ends once."""
     runner.start_sync(agents.paying, "x", runs=runs, run="asking", watch=seen.telemetry)
