@@ -159,8 +159,12 @@ def _family_held(store: eventlog.Store, run: str) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         if header is not None and header.forked_from:
             origin = _line(store.parents(), run)[-1]
-            with contextlib.suppress(eventlog.NoSuchRun, eventlog.LogDamaged, replay.ReplayError):
+            try:
                 held.enter_context(load.held(store, origin))
+            except eventlog.RunLocked:
+                raise
+            except (eventlog.LogError, replay.ReplayError):
+                pass  # it is gone, or nobody can write to it: then nobody forks it either
         yield
 
 

@@ -1,5 +1,6 @@
 """Forks of one history know of each other: what one of them did is guarded in the next, and never do two go on."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_two_forks_of_one_history_are_not_made_at_the_same_time(runs: Path, shop
         runner.fork("p", at=2, runs=runs, new=name)
         runner.stop(name, "ann", runs=runs)
     assert runner.fork(run, at=2, runs=Meanwhile(runs), new="h").parent == run
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "damaged"])
+def test_an_origin_that_nobody_can_open_keeps_its_forks_from_nothing(runs: Path, shop: Shop, gone: bool) -> None:
+    """What it did is in their own history."""
+    scenes.start(shop, LOOK, PAY, "over", runs=runs)
+    runner.fork("p", at=2, runs=runs, new="f")
+    segment = runs / "p" / "seg-000001.jsonl"
+    shutil.rmtree(runs / "p") if gone else segment.write_bytes(segment.read_bytes().replace(b"do it", b"do is"))
+    assert runner.fork("f", at=2, runs=runs, new="g").parent == "f"
 
 
 @pytest.mark.fault("who continues a fork repeats what its parent did")
