@@ -4,7 +4,6 @@ Each piece is looked up when a check first asks for it. A piece that can't be ha
 fails with that reason: a world that is gone must not look like a world in order.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -99,7 +98,7 @@ class Evidence:
                 [sys.executable, "-m", "todo", str(Path(scratch, "list.json"))],
                 input="".join(f"{line}\n" for line in typed),
                 cwd=self.world.workspace,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+                env=_suite.environment(),
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,

@@ -105,7 +105,7 @@ class World:
             if laid != task.name:
                 raise WrongWorld(str(self.path), f"it was laid out for {laid}")
             return
-        for rest in self.path.glob(".tmp-*"):
+        for rest in (*self.path.glob(".tmp-task-*"), *self.path.glob(".tmp-workspace-*")):  # of earlier deaths
             shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
         _files.replace(card, f"{task.name}\n".encode())
         beside = Path(tempfile.mkdtemp(prefix=".tmp-workspace-", dir=self.path))

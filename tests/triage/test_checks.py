@@ -75,6 +75,20 @@ def test_when_everything_is_gone_every_check_fails_and_none_raises(
     assert len(done.failed()) == checks
 
 
+@pytest.mark.fault("secrets in the environment of a model's tests")
+def test_the_application_sees_no_more_of_the_environment_than_the_tests(
+    finished: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model has patched it, and the checks run it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    done, seen = finished.copy(tmp_path), tmp_path / "seen"
+    notes = f"import os, pathlib\npathlib.Path({str(seen)!r}).write_text(' '.join(os.environ))\n"
+    done.file("todo/__main__.py").write_text(notes + done.file("todo/__main__.py").read_text())
+    assert done.failed("crash-gone") == {}
+    assert "PATH" in seen.read_text().split()
+    assert "OPENAI_API_KEY" not in seen.read_text()
+
+
 def test_a_lost_ask_is_accounted_apart_from_the_replies(finished: Done, tmp_path: Path) -> None:
     """A death during an ask costs its bound; the replies' spend and turns stay those of a run that never died."""
     done = finished.copy(tmp_path)

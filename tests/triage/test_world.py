@@ -92,6 +92,14 @@ def test_a_death_while_it_is_laid_leaves_no_half_workspace(
     assert not list(world.path.glob(".tmp-*"))
 
 
+def test_what_another_process_is_just_writing_is_left_alone(world: triage.World, task: triage.Task) -> None:
+    """A tracker that starts, or a command that sets a fault, works beside whoever lays the world out."""
+    with world.held():
+        (world.path / ".tmp-tracker.address-0000").write_text("half")
+        world.lay(task)
+    assert (world.path / ".tmp-tracker.address-0000").read_text() == "half"
+
+
 def test_another_process_is_told_who_holds_it(world: triage.World) -> None:
     """At once, and with the number of the process to look for; its death frees the world."""
     with subprocess.Popen(
