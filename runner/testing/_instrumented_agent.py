@@ -83,16 +83,12 @@ class Instruments:
         call = runner.current_call()
         name = self.name(call.run, call.id)
         what = f"tool {tool.name} {name}"
-        self.points.at(f"{what}, before")
-        inside = functools.partial(self.points.at, f"{what}, inside")
-        if tool.effect == "reads":
-            value = await stepped(functools.partial(body, **given), inside)
-        else:
+        with self.points.around(what) as inside:
+            if tool.effect == "reads":
+                return await stepped(functools.partial(body, **given), inside)
             self._note(tool, call, in_thread=in_thread)
             act = functools.partial(self._act, name, functools.partial(body, **given), alone=not tool.parallel)
-            value = await self._acts(call, act, inside, what)
-        self.points.at(f"{what}, after")
-        return value
+            return await self._acts(call, act, inside, what)
 
     def _note(self, tool: runner.Tool, call: runner.Call, *, in_thread: bool) -> None:
         asks = tool.find is not None and "lookups" not in self.without
@@ -173,48 +169,39 @@ class Instruments:
         """A sync body that acts after its timeout, in the thread that the runner gave it."""
         call = runner.current_call()
         name = self.name(call.run, call.id)
-        what = f"tool {tool.name} {name}"
-        self.points.at(f"{what}, before")
-        self._note(tool, call, in_thread=True)
         assert self.fault is not None
-        is_late = (name, call.n) == (self.fault.call, 1)
-        with self.threads.acting(tool.timeout * _OVERDUE if is_late else 0.0, alone=not tool.parallel):
+        after = tool.timeout * _OVERDUE if (name, call.n) == (self.fault.call, 1) else 0.0
+        with self.points.around(f"tool {tool.name} {name}"):
+            self._note(tool, call, in_thread=True)
+            self.threads.act_after(after, alone=not tool.parallel)
             self.points.alive()
             value = self.environment.values[name] = body(**given)
-            self.environment.acted[name] += (
-                1  # only the loop's thread may count effects: the environment was made there
-            )
-            self.points.at(f"{what}, after")
-        return value
+            # Only the loop's thread may count effects: the environment was made there.
+            self.environment.acted[name] += 1
+            return value
 
     async def look(self, find: Callable[[runner.Call], object], call: runner.Call, /) -> object:
         """A lookup: a point before, at every moment it waits, and after. It raises while it is down."""
         name = self.name(call.run, call.id)
-        what = f"lookup {call.tool} {name}"
-        self.points.at(f"{what}, before")
-        if self.fault is not None and self.fault.call == name:
-            self.environment.looked += 1
-            if self.environment.looked <= self.fault.down:
-                raise ConnectionError("the lookup is down")
-        found = await stepped(lambda: find(call), functools.partial(self.points.at, f"{what}, inside"))
-        self.points.at(f"{what}, after")
-        return found
+        with self.points.around(f"lookup {call.tool} {name}") as inside:
+            if self.fault is not None and self.fault.call == name:
+                self.environment.looked += 1
+                if self.environment.looked <= self.fault.down:
+                    raise ConnectionError("the lookup is down")
+            return await stepped(lambda: find(call), inside)
 
     async def ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
         """The model's reply, between two points; the same reply, asked for again, may be worded differently."""
-        environment, at = self.environment, self.points.at
+        environment = self.environment
         turn = self.name(request.run, request.turn)
-        what = f"model {request.purpose} {turn}"
         if request.purpose == "turn" and request.turn <= environment.saved.get(turn.removesuffix(f"{request.turn}"), 0):
             environment.problems.append(f"turn {turn} was asked for again, and its reply was on the disk")
-        at(f"{what}, before")
-        reply = await stepped(lambda: model.ask(request), functools.partial(at, f"{what}, inside"))
-        assert isinstance(reply, runner.Reply)
-        environment.replies[request.purpose, turn] += 1
-        if environment.replies[request.purpose, turn] > 1 and self.reword is not None:
-            reply = self.reword(reply)
-        at(f"{what}, after")
-        return reply
+        with self.points.around(f"model {request.purpose} {turn}") as inside:
+            reply = await stepped(lambda: model.ask(request), inside)
+            assert isinstance(reply, runner.Reply)
+            environment.replies[request.purpose, turn] += 1
+            is_again = environment.replies[request.purpose, turn] > 1
+            return self.reword(reply) if is_again and self.reword is not None else reply
 
 
 def schedule(late: LateEffect) -> None:

@@ -155,12 +155,10 @@ class ChildRun:
 
     async def _ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
         turn = self._name(request.run, request.turn)
-        what = f"model {request.purpose} {turn}"
-        self.points.at(f"{what}, before")
-        reply = await model.ask(request)
-        self.notes.write("replies", [request.purpose, turn])
-        self.points.at(f"{what}, after")
-        return reply
+        with self.points.around(f"model {request.purpose} {turn}"):
+            reply = await model.ask(request)
+            self.notes.write("replies", [request.purpose, turn])
+            return reply
 
     def _answer(self, question: runner.Question) -> runner.Answer:
         """Answer as a person does who checks whether anything happened since the call began to act."""

@@ -6,7 +6,8 @@ after the first and the point before the second are one. After the chosen point 
 `finally` too: a dead process does nothing.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from eventlog.simdisk import Killed
 
@@ -44,6 +45,13 @@ class CrashPoints:
         if self._event is not None and len(self.passed) - 1 == self._happens:
             self._event()
         self.alive()
+
+    @contextlib.contextmanager
+    def around(self, what: str) -> Iterator[Callable[[], None]]:
+        """A point before the block, and one after it unless it raises; gives what passes one inside."""
+        self.at(f"{what}, before")
+        yield lambda: self.at(f"{what}, inside")
+        self.at(f"{what}, after")
 
     def before_file_operation(self, name: str) -> None:
         """Pass the point before a file operation, unless another one has just ended."""

@@ -206,19 +206,17 @@ class Threads:
         self._wakeups: list[threading.Event] = []
         self._over = False
 
-    @contextlib.contextmanager
-    def acting(self, after: float, *, alone: bool = True) -> Iterator[None]:
-        """In a tool's thread: wait for `after` virtual seconds, then act. `alone`: no other call runs beside it."""
+    def act_after(self, seconds: float, *, alone: bool = True) -> None:
+        """In a tool's thread that is to act later: wait so long. `alone`: no other call runs beside it."""
         self._loop.over[threading.current_thread()] = threading.Event()
-        if after:
+        if seconds:
             wakeup = threading.Event()
             self._wakeups.append(wakeup)
             with contextlib.suppress(RuntimeError):  # the process has ended, and `end` wakes it
-                self._loop.from_thread(functools.partial(self._wait, wakeup, after, alone=alone))
+                self._loop.from_thread(functools.partial(self._wait, wakeup, seconds, alone=alone))
             if self._over:
                 wakeup.set()
             wakeup.wait(_PATIENCE)
-        yield
 
     def _wait(self, wakeup: threading.Event, after: float, *, alone: bool) -> None:
         def wake() -> None:

@@ -248,8 +248,8 @@ def test_a_thread_acts_at_its_virtual_moment_or_when_its_process_ends() -> None:
         threads, loop = Threads(passed), asyncio.get_running_loop()
 
         def late() -> None:
-            with threads.acting(90.0):
-                acted.append(passed.now)
+            threads.act_after(90.0)
+            acted.append(passed.now)
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(acted.count, 0)  # as the runner's threads tell that they have ended
 
