@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,6 +64,15 @@ def sleeps(file: Path) -> bool:
     if held is not None:
         held.release()
     return held is None
+
+
+def ends(workspace: Path, sleeper: Path) -> _suite.Suite:
+    """What is said of tests that do not end, which have had the time to begin: more of it on a busy machine."""
+    for seconds in (3, 12):
+        suite = _suite.run(workspace, seconds=seconds)
+        if sleeper.exists():
+            return suite
+    return _suite.run(workspace, seconds=48)
 
 
 def write(folder: Path, path: str, text: str) -> Path:
@@ -213,7 +221,7 @@ def test_a_child_of_a_test_that_left_the_session_is_ended_too(tmp_path: Path, en
     sleeper = tmp_path / "sleeper"
     text = STARTS_A_DAEMON.format(sleep=SLEEP, file=str(sleeper), seconds=0 if ending == "it passes" else 60)
     write(tmp_path, "test_daemon.py", text)
-    suite = _suite.run(tmp_path / "workspace", seconds=4)
+    suite = ends(tmp_path / "workspace", sleeper) if ending != "it passes" else _suite.run(tmp_path / "workspace")
     assert suite.passed == (ending == "it passes"), suite
     assert sleeper.exists()
     until(lambda: not sleeps(sleeper))
@@ -223,9 +231,8 @@ def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> 
     """A model writes the tests, so they may loop and start programs; neither outlives the time they have."""
     sleeper = tmp_path / "sleeper"
     write(tmp_path, "test_loop.py", STARTS_A_SLEEPER.format(sleep=SLEEP, file=str(sleeper)))
-    begun = time.monotonic()
-    suite = _suite.run(tmp_path / "workspace", seconds=3)
-    assert (suite.passed, time.monotonic() - begun < 10) == (False, True)
+    suite = ends(tmp_path / "workspace", sleeper)
+    assert not suite.passed
     assert "out of time" in suite.output
     assert sleeper.exists()
     until(lambda: not sleeps(sleeper))
@@ -247,7 +254,7 @@ def test_the_process_of_the_tests_follows_its_starter(tmp_path: Path) -> None:
         assert process.stdin is not None
         if closes:
             process.stdin.close()
-        assert process.wait(30) == (128 + signal.SIGKILL if closes else 0)
+        assert process.wait(90) == (128 + signal.SIGKILL if closes else 0)
         process.stdin.close()
 
 

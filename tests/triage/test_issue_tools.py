@@ -119,6 +119,7 @@ def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is
     triage.set_tracker_faults(world, triage.TrackerFaults(ignore_keys=True, delay=60))
 
     async def lose_the_reply() -> tuple[replay.State, list[replay.AnyEvent]]:
+        await triage.tracker(world)  # to begin takes longer than an answer may here
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_issue_tools, "TIMEOUT", 2.5)
             return await play(tmp_path, ("issue_file", DRAFT))
@@ -136,6 +137,7 @@ def test_a_comment_whose_reply_was_lost_is_found_by_its_key(tmp_path: Path) -> N
     noted = ("issue_comment", {"issue": 1, "text": "the fix is in"})
 
     async def lose_the_replies() -> tuple[replay.State, list[replay.AnyEvent]]:
+        await triage.tracker(world)  # to begin takes longer than an answer may here
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_issue_tools, "TIMEOUT", 2.5)
             return await play(tmp_path, ("issue_comment", {"issue": 7, "text": "x"}), ("issue_file", DRAFT), noted)
