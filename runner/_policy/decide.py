@@ -55,7 +55,8 @@ def _next(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> li
         return []
     until = state.limits.until
     if until is not None and until <= now and not replies.ends(agent, state):
-        return [] if state.busy else [limits.late(until)]
+        detail = f"it was to be done by {until:%Y-%m-%d %H:%M:%S} UTC"
+        return [] if state.busy else [RunStopped(reason="Deadline", detail=detail)]
     if state.phase == "paused":
         return approvals.paused(agent, state, now)
     if state.phase == "model":

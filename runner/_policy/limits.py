@@ -3,8 +3,6 @@
 The model is asked only while the spend is below the limit, so a run exceeds it by one ask at most.
 """
 
-from datetime import datetime
-
 from replay.events import RunStopped
 from replay.messages import CostBound
 from replay.state import Child, State
@@ -25,11 +23,6 @@ def exceeded(used: State | Child, limits: Limits) -> RunStopped | None:
             reason="DollarLimit", detail=f"${spent.total_dollars:.4f} of ${limits.dollars:.4f} spent{lost}"
         )
     return None
-
-
-def late(until: datetime) -> RunStopped:
-    """The stop of a run whose deadline has come."""
-    return RunStopped(reason="Deadline", detail=f"it was to be done by {until:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def priced(model: str, limits: Limits, bound: CostBound) -> None:

@@ -133,27 +133,18 @@ def _torn(seen: _Seen, story: Audit, store: eventlog.Store) -> Iterator[Finding]
     """Every save that never finished: the copies made before they were cut off, and what stands there now."""
     for copy in store.torn(seen.reading.run):
         changed = "" if copy.intact else "; the copy has changed since"
-        seq = _seq(copy.data, story)
+        named = _SEQ.match(copy.data)  # the line that was being saved, if enough of it is left to say so
+        seq = int(named[1]) if named and int(named[1]) <= story.seq else None
         where = "" if seq is not None else ", before one of these lines"
         says = (
             f"a save that never finished, {len(copy.data)} bytes, was cut off segment {copy.segment}{where} and kept "
             f"as {copy.file}; nothing acknowledged is missing{changed}"
         )
-        yield Finding(kind="torn", seqs=_lives(story) if seq is None else (seq,), says=says)
+        lives = tuple(life.seq for life in story.lives[1:]) or (max(story.seq, 0),)  # it came before one of them
+        yield Finding(kind="torn", seqs=lives if seq is None else (seq,), says=says)
     if seen.torn is not None:
         says = (
             f"after it stand {seen.torn.size} bytes of a save that is being written or never finished; the next "
             "resume keeps a copy and cuts them off"
         )
         yield Finding(kind="torn", seqs=(max(story.seq, 0),), says=says)
-
-
-def _seq(data: bytes, story: Audit) -> int | None:
-    """The line that was being saved, if enough of it is left to say so."""
-    named = _SEQ.match(data)
-    return int(named[1]) if named and int(named[1]) <= story.seq else None
-
-
-def _lives(story: Audit) -> tuple[int, ...]:
-    """The first lines of all lives but the first: the torn save came before one of them."""
-    return tuple(life.seq for life in story.lives[1:]) or (max(story.seq, 0),)

@@ -109,7 +109,8 @@ def _judged(state: State, run: str, agent_of: AgentOf, now: datetime, lease: flo
     try:
         agent = agent_of(state)
     except Exception as error:  # noqa: BLE001 (the user's function: whatever it raises is said of this run)
-        yield PreflightIssue("no-agent", f"the function that gives its agent raised {_said(error)}", blocks=True)
+        says = f"the function that gives its agent raised {type(error).__name__}: {error}"
+        yield PreflightIssue("no-agent", says, blocks=True)
     else:
         yield from _issues(state, run, agent, now)
         yield from _lease(agent, lease)
@@ -123,10 +124,6 @@ def _lease(agent: AnyAgent | None, lease: float | None) -> Iterator[PreflightIss
     if long:
         says = f"cut off, a process loses a run after {lease:g} s at most; unless it asks whether it holds the run, "
         yield PreflightIssue("lease", f"{says}{', '.join(long)} may still act", blocks=False)
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _issues(state: State, run: str, agent: AnyAgent | None, now: datetime) -> Iterator[PreflightIssue]:
@@ -235,7 +232,7 @@ def _resuming(state: State, run: str, agent: AnyAgent, now: datetime) -> Iterato
     except Stopped as stands:
         yield PreflightIssue("stop-stands", f"{stands.reason} stands: {stands.detail}", blocks=False)
     except Exception as error:  # noqa: BLE001 (the current code is what is judged: whatever it raises is its answer)
-        yield PreflightIssue("refused", f"a resume would raise {_said(error)}", blocks=True)
+        yield PreflightIssue("refused", f"a resume would raise {type(error).__name__}: {error}", blocks=True)
     else:
         if after.stopped is not None:
             yield PreflightIssue("limit-reached", f"it would stop at once: {after.stopped.detail}", blocks=True)
