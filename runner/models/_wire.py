@@ -26,12 +26,17 @@ class Events:
     """Server-sent events out of bytes that come in any pieces; an event that was not ended is never given."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[str]:
         """The data of each event that `chunk` completes. Raises `UnicodeDecodeError`."""
-        *lines, self._rest = _ends.split(self._rest + chunk)
+        new = max(0, len(self._rest) - 1)  # what is known to hold no end of a line is not looked at again
+        self._rest += chunk
+        if _ends.search(self._rest, new) is None:
+            return
+        *lines, rest = _ends.split(bytes(self._rest))
+        self._rest = bytearray(rest)
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runner
-from runner.models import _json
+from runner.models import _json, _wire
 from runner.models._wire import Events
+
+ENDS = _wire._ends  # noqa: SLF001 (what a line ends with, to be counted)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -95,3 +97,23 @@ def test_events_come_out_of_any_pieces_of_bytes(texts: list[str], data: st.DataO
     events = Events()
     found = [one for piece in [*pieces, b"x"] for one in events.feed(piece)]
     assert found == [f"{text}\nmore" for text in texts]
+
+
+def test_a_line_that_never_ends_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a server would keep the loop busy: each of its pieces would cost as much as all before it."""
+    looked: list[int] = []
+
+    class Counting:
+        def search(self, data: bytes, at: int) -> object:
+            looked.append(len(data) - at)
+            return ENDS.search(data, at)
+
+        def split(self, data: bytes) -> list[bytes]:
+            looked.append(len(data))
+            return ENDS.split(data)
+
+    monkeypatch.setattr(_wire, "_ends", Counting())
+    events = Events()
+    assert [one for _ in range(1000) for one in events.feed(b"data:" + b"x" * 95)] == []
+    assert len([*events.feed(b"\n\n")]) == 1
+    assert sum(looked) < 4 * 100_000
