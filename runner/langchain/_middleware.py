@@ -194,9 +194,6 @@ class Calls(AgentMiddleware):
             await run.adopt(reply_of([said.model_copy(update={"tool_calls": calls})], None))
         return await run.call(provider_id, ran["name"], body, json.loads(as_json(ran["args"])))
 
-    async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        self.after_agent(state, runtime)
-
     def after_agent(self, state: Any, runtime: Any) -> None:  # noqa: ARG002
         run = here()
         if run is None:
