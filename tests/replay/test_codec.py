@@ -1,4 +1,4 @@
-"""Events to bytes and back: the same value, or an error that says what could not be kept."""
+"""Events and states to bytes and back: the same value, or an error that says what could not be kept."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from replay.messages import UserMessage
 from replay.values import Limits
 from tests.replay import positions
 from tests.replay.values import EVENTS, TEXT, drawn, events
+from tests.support.random_walk import RandomWalk
+from tests.support.walks import walks
 
 STOP = RunStopped(reason="r")
 WAIT = WaitUntil(until=datetime(2026, 1, 1, tzinfo=UTC), why="model")
@@ -180,3 +182,23 @@ def test_an_error_survives_pickling_and_says_what_to_do_next(error: replay.Repla
     back = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
     assert (type(back), back.args, str(back), vars(back)) == (type(error), error.args, str(error), vars(error))
     assert error.hint.endswith(".")
+
+
+@pytest.mark.fault("a snapshot of other bytes")
+@settings(max_examples=25)
+@given(walks(deploys=True))
+def test_a_state_comes_back_from_its_bytes_as_it_was(walk: RandomWalk) -> None:
+    """A resume from a snapshot and one from the whole log must hold the same."""
+    state = walk.story.state
+    assert replay.restore(replay.dump(state)) == state
+    half = replay.load(walk.story.lines[: len(walk.story.lines) // 2])
+    again = replay.restore(replay.dump(half))
+    assert again is not None
+    assert replay.load(walk.story.lines[len(walk.story.lines) // 2 :], again) == state
+
+
+@pytest.mark.fault("a snapshot of other bytes")
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"turns":"x"}', b'{"messages":[{"type":"nope"}]}'])
+def test_bytes_that_are_no_state_give_none(data: bytes) -> None:
+    """A snapshot is a cache: what can't be read is passed over."""
+    assert replay.restore(data) is None
