@@ -17,7 +17,7 @@ from runner.models import _errors, _json
 from runner.models._pieces import Assembly
 
 MOST = 64 << 20
-"""The most bytes of one stream: more than any reply that a log can hold."""
+"""The most bytes of one reply: more than any reply that a log can hold."""
 
 _ends = re.compile(rb"\r\n|\n|\r(?!\Z)")
 
@@ -95,13 +95,11 @@ class Wire:
         how: dict[str, Any] = {"cast_to": importlib.import_module("httpx2").Response, "options": dict(self._options)}
         exact = type(client) is self._kind
         how |= {"content": body} if exact else {"body": _json.value(body.decode())}
-        if assembly is None:
-            return bytes((await client.post(self._path, **how)).content).decode()
         got = await client.post(self._path, **how, stream=True, stream_cls=self._sdk.AsyncStream)
         response = getattr(got, "response", got)
         try:
-            if "text/event-stream" not in response.headers.get("content-type", ""):
-                return bytes(await response.aread()).decode()
+            if assembly is None or "text/event-stream" not in response.headers.get("content-type", ""):
+                return b"".join([chunk async for chunk in _chunks(response)]).decode()
             await _follow(response, assembly)
         finally:
             await response.aclose()
@@ -111,14 +109,20 @@ class Wire:
 async def _follow(response: Any, assembly: Assembly) -> None:
     """Give each event to `assembly` until the reply is complete, or the stream ends."""
     events = Events()
+    async for chunk in _chunks(response):
+        for data in events.feed(chunk):
+            if assembly.take(data):
+                return
+
+
+async def _chunks(response: Any) -> AsyncIterator[bytes]:
+    """A response's body as it comes, as long as it is not longer than `MOST`."""
     size = 0
     async for chunk in response.aiter_bytes():
         size += len(chunk)
         if size > MOST:
-            raise ModelError(f"the stream is longer than {MOST} bytes", transient=False, billed=True)
-        for data in events.feed(chunk):
-            if assembly.take(data):
-                return
+            raise ModelError(f"the reply is longer than {MOST} bytes", transient=False, billed=True)
+        yield chunk
 
 
 def _secrets(client: Any) -> list[str]:

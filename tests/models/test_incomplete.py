@@ -164,13 +164,16 @@ def test_an_error_where_a_reply_should_be_is_told() -> None:
 
 
 @pytest.mark.fault("endless stream")
+@pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_stream_without_end_is_broken_off(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_without_end_is_broken_off(name: str, streamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What no log can hold need not be read to its end, and asking again would bring it again."""
     monkeypatch.setattr(_wire, "MOST", 300)
-    error = failed(name, Answer(DIALECTS[name].stream(CannedReply(text="x" * 600)), headers=dict(SSE)), streamed=True)
+    dialect, endless = DIALECTS[name], CannedReply(text="x" * 600)
+    answer = Answer(dialect.stream(endless), headers=dict(SSE)) if streamed else Answer(dialect.whole(endless))
+    error = failed(name, answer, streamed=streamed)
     assert (error.transient, error.billed) == (False, True)
-    assert error.why == "the stream is longer than 300 bytes"
+    assert error.why == "the reply is longer than 300 bytes"
 
 
 @pytest.mark.fault("error in a body of a 200")
