@@ -51,14 +51,11 @@ def table(rows: Iterable[Row]) -> str:
         rows.append(Row(mode="all", **counts))
     lines = [_HEAD, *([f"{value}" for value in msgspec.structs.astuple(row)] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(_HEAD))]
-    return "\n".join(_line(line, widths) for line in lines)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    placed = [
-        cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(cells, widths, strict=True)
-    ]
-    return "  ".join(placed).rstrip()
+    placed = (
+        [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in placed)
 
 
 def count_scenarios(mode: str, without: str, scenarios: Iterable[Scenario]) -> Row:

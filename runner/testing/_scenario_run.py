@@ -31,7 +31,7 @@ from runner.testing._service_faults import ServiceFault
 from runner.testing._virtual import Threads, VirtualClock, VirtualLoop
 
 REBOOT: Final = 1.0
-"""Virtual seconds between a death and the next process."""
+"""Virtual seconds between a death and the next process; where leases hold the run, at least until they end."""
 FROZEN: Final = 600.0
 """Virtual seconds that a frozen process sleeps after its lease's end: the next one has done its work by then."""
 _MOST_LIVES: Final = 24
@@ -87,7 +87,7 @@ class ScenarioRun:
             every: The point at which every later one dies; None for nowhere.
             happens: The point of each process at which `event` happens.
         """
-        number = 0
+        number, time, leases = 0, self.environment.time, self.environment.leases
         for _ in range(_MOST_LIVES):
             dies = kills[number] if number < len(kills) else every
             self._run_life(number, dies, happens[number] if number < len(happens) else None)
@@ -95,14 +95,14 @@ class ScenarioRun:
                 self.environment.machine = Machine(images(self.environment.machine, self.seed)[self.cut])
             if self.how == "dead":
                 self._note_death()
-                self._reboot()
+                time.wait(max(time.now + REBOOT, leases.expire() if leases is not None else 0.0))
                 number += 1
             elif self.how == "paused":
                 number += self._answer()
             else:
                 break
         while any(process.is_alive() for process in self._beside):
-            self.environment.time.wait(math.inf)
+            time.wait(math.inf)
         self._let_late_effects_happen()
         return self
 
@@ -179,11 +179,6 @@ class ScenarioRun:
             how, problem = f"{type(error).__name__}: {error}", error
         process.die()
         return "dead" if points.dead else how, state, problem
-
-    def _reboot(self) -> None:
-        """Let time pass after a death, until nobody holds the run."""
-        time, leases = self.environment.time, self.environment.leases
-        time.wait(max(time.now + REBOOT, leases.expire() if leases is not None else 0.0))
 
     async def _go(self, points: CrashPoints, runs: eventlog.Directory) -> runner.Outcome:
         environment = self.environment

@@ -60,7 +60,8 @@ def _filed(evidence: Evidence, crash: str) -> str:
 def second_filing_refused(evidence: Evidence, same: Same) -> str:
     """A second filing of a cause was refused with the first one's number, and was never tried."""
     refused = {e.call: e for e in evidence.events if isinstance(e, ResultRecorded) and e.how == "refused"}
-    again = [i for i in evidence.called("issue_file") if i in refused and _cause(evidence, i) == same.cause]
+    filings = [i for i in evidence.called("issue_file") if i in refused]
+    again = [i for i in filings if json.loads(evidence.calls[i].arguments)["cause"] == same.cause]
     if len(again) != 1:
         return f"{len(again)} filings of {same.cause} were refused"
     first, number = refused[again[0]].first, evidence.issue(same.cause).id
@@ -68,11 +69,6 @@ def second_filing_refused(evidence: Evidence, same: Same) -> str:
         return f"the refusal says {refused[again[0]].text!r}"
     tried = any(isinstance(e, AttemptMarked) and e.call == again[0] for e in evidence.events)
     return f"call {again[0]} was tried" if tried else ""
-
-
-def _cause(evidence: Evidence, call: str) -> str:
-    cause: str = json.loads(evidence.calls[call].arguments)["cause"]
-    return cause
 
 
 @check("corrected", "log")

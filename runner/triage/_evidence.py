@@ -88,7 +88,8 @@ class Evidence:
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(scratch).resolve() / "workspace"
             shutil.copytree(self.world.workspace, copy)
-            (copy / fix.patch.path).write_text(fix.patch.undo(self.text(fix.patch.path)), encoding="utf-8")
+            text = self.text(fix.patch.path).replace(fix.patch.new, fix.patch.old)
+            (copy / fix.patch.path).write_text(text, encoding="utf-8")
             return _suite.run(copy, fix.test, seconds=_SECONDS)
 
     def application(self, typed: tuple[str, ...]) -> subprocess.CompletedProcess[str]:

@@ -25,12 +25,6 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     old: str
     new: str
 
-    def apply(self, text: str) -> str:
-        return text.replace(self.old, self.new, 1)
-
-    def undo(self, text: str) -> str:
-        return text.replace(self.new, self.old)
-
 
 class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A crash group whose cause is to be found: what its fix and its issue come to.
