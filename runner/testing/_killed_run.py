@@ -32,6 +32,8 @@ from runner.testing._points import CrashPoints
 from runner.testing._verdict import Scenario, differences, of_the_state
 
 RUN = "killed"
+PATIENCE = 120.0
+"""Seconds without a save after which a process counts as one that hangs."""
 
 
 class Notes:
@@ -218,10 +220,23 @@ class KilledRun:
         return process
 
     def ended(self, process: BaseProcess) -> Literal["finished", "killed", "failed"]:
-        """Wait until a process ends, and say how."""
-        process.join()
+        """Wait until a process ends, and say how; one that does nothing for so long is ended, and has failed."""
+        before = -1
+        while process.is_alive() and self.written() != before:
+            before = self.written()
+            process.join(PATIENCE)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            with (self.folder / "said").open("a", encoding="utf-8") as said:
+                said.write(f"it wrote nothing to its log for {PATIENCE:g} s, and did not end\n")
+            return "failed"
         ends: dict[int | None, Literal["finished", "killed"]] = {0: "finished", -signal.SIGKILL: "killed"}
         return ends.get(process.exitcode, "failed")
+
+    def written(self) -> int:
+        """A number that changes whenever the run's log is written to."""
+        return sum(log.stat().st_mtime_ns for log in self.folder.glob("runs/*/seg-*.jsonl"))
 
     def _live(self, dies: int | None) -> None:
         sys.stdout = sys.stderr = (self.folder / "said").open("a", encoding="utf-8", buffering=1)

@@ -19,14 +19,13 @@ import msgspec
 
 from runner.testing._environment import Inputs, Swept, W
 from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
-from runner.testing._killed_run import KilledRun
+from runner.testing._killed_run import PATIENCE, KilledRun
 from runner.testing._report import Row, SweepReport, count_scenarios
 from runner.testing._verdict import Scenario
 
 MODE: Final = "kill"
 LATER: Final = 0.8
 """Seconds after its first save within which a process is killed at random: one can get past the longest tool."""
-_PATIENCE: Final = 120.0
 _FAILURES: Final = 3
 """Processes that may end in a row without being killed and without finishing the run."""
 
@@ -44,9 +43,9 @@ def kill_sweep(
 
     It forks this process, so call it where no other thread holds a lock. Real syncs take their time; `TMPDIR` chooses
     the disk. Each point has two scenarios: a death there and an undisturbed resume, and the same with a second death
-    somewhere in the resume. Children are killed with their parent, at points of their own. A person who is asked about
-    a call says that it happened if anything did since it began: without keys and lookups calls must not act side by
-    side.
+    somewhere in the resume. Children are killed with their parent, at points of their own. A process that saves
+    nothing for two minutes counts as one that hangs. A person who is asked about a call says that it happened if
+    anything did since it began: without keys and lookups calls must not act side by side.
 
     `environment` makes or opens the outside systems in a folder. It is called in every process, so all their data must
     be in that folder. The run, `killed`, is kept in `runs` beside it. What else is swept is as for `sweep`.
@@ -203,18 +202,13 @@ def _finish(run: KilledRun, chance: random.Random, until: float, progress: Calla
 
 def _is_due(run: KilledRun, process: BaseProcess, chance: random.Random) -> bool:
     """Wait until the log grows and a random while more; False if the process ended before."""
-    before, deadline = _written(run), time.monotonic() + _PATIENCE
-    while _written(run) == before:
+    before, deadline = run.written(), time.monotonic() + PATIENCE
+    while run.written() == before:
         if not process.is_alive() or time.monotonic() > deadline:
             return False
         time.sleep(0.005)
     process.join(chance.random() * LATER)
     return process.is_alive()
-
-
-def _written(run: KilledRun) -> int:
-    """A number that changes whenever the run's log is written to."""
-    return sum(log.stat().st_mtime_ns for log in run.folder.glob("runs/*/seg-*.jsonl"))
 
 
 def _kill(run: KilledRun, process: BaseProcess, chance: random.Random) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
+import runner
 from runner import testing
 from tests.support.figures import FIGURES
 from tests.testing import family
@@ -31,6 +33,27 @@ def test_a_process_can_be_killed_at_what_a_child_does() -> None:
         assert part in points
     killed = swept(0, only=f"kill:{points.index('tool send_bob 1.1:1.0, after')}")
     assert not killed.failures, str(killed)
+
+
+@pytest.mark.fault("a process that hangs")
+def test_a_process_that_hangs_is_ended_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep that waited for it would never say anything."""
+    monkeypatch.setattr("runner.testing._killed_run.PATIENCE", 0.5)
+
+    @runner.tool
+    def wait() -> str:
+        """Wait for what never comes."""
+        threading.Event().wait()
+        return ""
+
+    model = testing.ScriptedModel([testing.tool_calls(("wait", {})), "done"])
+    with pytest.raises(testing.NotRepeatable, match="it wrote nothing to its log for"):
+        testing.kill_sweep(
+            environment=family.Posted,
+            agent=lambda _: runner.Agent(name="waits", model=model, tools=[wait]),
+            task="Wait.",
+            effects=family.Posted.counts,
+        )
 
 
 @pytest.mark.parametrize("id_", ["kill", "kill:x", "memory:3", "kill:9999"])
