@@ -58,10 +58,12 @@ class Directory(Store):
         return create_run(self.disk, self.path, begin, ready=ready, force=self._force)
 
     def open(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Log:
-        return open_log(self.disk, self.path, run, accept, force=self._force)
+        with self._there(run):
+            return open_log(self.disk, self.path, run, accept, force=self._force)
 
     def scan(self, run: str, *, accept: Callable[[Snapshot], bool] | None = None) -> Reading:
-        return scan(self.disk, self.path, run, accept)
+        with self._there(run):
+            return scan(self.disk, self.path, run, accept)
 
     def written(self, run: str, segment: int, offset: int, seq: int) -> bytes | None:  # noqa: ARG002 (a byte is enough)
         """Read the file from there up to the zeros that are laid ahead."""

@@ -13,7 +13,7 @@ everything is read.
 
 import contextlib
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -81,7 +81,8 @@ class Reading(msgspec.Struct):
 
 def scan(disk: Disk, runs: Path, run: str, accept: Accept | None = None) -> Reading:
     """Read a run until damage was seen twice, or none."""
-    with _found(disk, runs, run) as directory:
+    directory = _directory(disk, runs, run)
+    with in_words(directory):
         return steady(lambda: once(disk, directory, run, accept))
 
 
@@ -100,21 +101,10 @@ def steady(read: Callable[[], Found]) -> Found:
 
 def place(disk: Disk, runs: Path, run: str) -> Path:
     """Find a run's directory. Raises `BadRunId` first, then `NotARunsDirectory`, then `NoSuchRun`."""
-    with _found(disk, runs, run) as directory:
-        _is_a_run(directory, run, disk.list(directory))
-    return directory
-
-
-@contextlib.contextmanager
-def _found(disk: Disk, runs: Path, run: str) -> Iterator[Path]:
-    """Find a run's directory. Whoever works in it is told, too, when it is pruned meanwhile."""
     directory = _directory(disk, runs, run)
     with in_words(directory):
-        try:
-            yield directory
-        except FileNotFoundError:
-            _directory(disk, runs, run)
-            raise
+        _is_a_run(directory, run, disk.list(directory))
+    return directory
 
 
 def _directory(disk: Disk, runs: Path, run: str) -> Path:

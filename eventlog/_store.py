@@ -212,7 +212,8 @@ class Store(Dispatch):
 
         Raises `BadRunId`, `NoSuchRun`, `NotARunsDirectory`, `OtherFormat`, `DiskFailed`; damage is in the verdict.
         """
-        return _verify.verify(self.files(run), run, expect)
+        with self._there(run):
+            return _verify.verify(self.files(run), run, expect)
 
     def copy(self, run: str, to: str | Path) -> None:
         """Copy a run, live or not, into a directory of runs, where it can be read and not be opened.
@@ -251,6 +252,15 @@ class Store(Dispatch):
     def torn(self, run: str) -> list[TornCopy]:
         """Give the copies of unfinished saves that openers cut off. Raises what `files` raises, `DiskFailed`."""
         return _listing.torn(self.files(run))
+
+    @contextlib.contextmanager
+    def _there(self, run: str) -> Iterator[None]:
+        """Tell whoever could not go on with a run that it was pruned meanwhile."""
+        try:
+            yield
+        except DiskFailed:
+            self.files(run)
+            raise
 
     def _first(self, run: str) -> Line | None:
         """Read the first line of a run; None where there is none to read."""

@@ -182,8 +182,10 @@ def test_two_that_prune_at_once_remove_nothing_of_each_others(tmp_path: Path) ->
     assert sorted(path.name for path in (tmp_path / ".pruned").iterdir()) == ["other", "r"]
 
 
-@pytest.mark.parametrize("first", ["list", "open"])
-def test_a_run_that_is_pruned_while_it_is_read_was_pruned(tmp_path: Path, first: str) -> None:
+@pytest.mark.parametrize(
+    ("act", "first"), [("read", "list"), ("read", "open"), ("verify", "list"), ("verify", "open"), ("open", "list")]
+)
+def test_a_run_that_is_pruned_while_it_is_used_was_pruned(tmp_path: Path, act: str, first: str) -> None:
     """It is no failing disk: whoever lists runs meanwhile may pass over it."""
     making.made(tmp_path)
 
@@ -201,7 +203,7 @@ def test_a_run_that_is_pruned_while_it_is_read_was_pruned(tmp_path: Path, first:
                 dict(eventlog.store(tmp_path).prune(WORDS))
 
     with pytest.raises(eventlog.RunPruned):
-        eventlog.Directory(tmp_path, disk=Late()).read("r")
+        getattr(eventlog.Directory(tmp_path, disk=Late()), act)("r")
 
 
 @pytest.mark.fault("a damaged tombstone")
