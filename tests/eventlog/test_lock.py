@@ -39,6 +39,13 @@ log.close()
 """
 
 
+class Impatient(Disk):
+    """A disk that waits for nobody."""
+
+    def pause(self, seconds: float) -> None:
+        """Do not wait."""
+
+
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a process that holds the run `r`."""
@@ -155,7 +162,7 @@ def test_a_lock_file_replaced_while_it_is_being_taken(tmp_path: Path) -> None:
     made(tmp_path)
     lock = tmp_path / "r" / "lock"
 
-    class Racing(Disk):
+    class Racing(Impatient):
         rounds = 0
 
         def try_lock(self, fd: int, *, shared: bool = False) -> bool:
@@ -164,9 +171,6 @@ def test_a_lock_file_replaced_while_it_is_being_taken(tmp_path: Path) -> None:
                 lock.unlink()
                 lock.touch()
             return super().try_lock(fd, shared=shared)
-
-        def pause(self, seconds: float) -> None:
-            """Do not wait."""
 
     disk = Racing()
     with eventlog.Directory(tmp_path, disk=disk).open("r") as log:
@@ -197,10 +201,6 @@ def test_an_opener_does_not_wait_for_ever_for_someone_who_asks(tmp_path: Path) -
     made(tmp_path)
     asking = os.open(tmp_path / "r" / "lock", os.O_RDONLY)
     assert Disk().try_lock(asking, shared=True)
-
-    class Impatient(Disk):
-        def pause(self, seconds: float) -> None:
-            """Do not wait."""
 
     with pytest.raises(eventlog.RunLocked, match="left no name"):
         eventlog.Directory(tmp_path, disk=Impatient()).open("r")
@@ -388,14 +388,10 @@ def test_a_holder_that_left_no_name(tmp_path: Path) -> None:
     fd = os.open(tmp_path / "r" / "lock", os.O_RDWR)
     assert Disk().try_lock(fd)
 
-    class Patient(Disk):
-        def pause(self, seconds: float) -> None:
-            """Do not wait."""
-
     with pytest.raises(eventlog.RunLocked, match="left no name") as caught:
-        eventlog.Directory(tmp_path, disk=Patient()).open("r")
+        eventlog.Directory(tmp_path, disk=Impatient()).open("r")
     assert caught.value.pid is None
-    who = eventlog.Directory(tmp_path, disk=Patient()).holder("r")
+    who = eventlog.Directory(tmp_path, disk=Impatient()).holder("r")
     assert who is not None
     assert who.pid == 0
     os.close(fd)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
-from eventlog import _head
+from eventlog import _head, simdisk
 from tests.eventlog.making import AT, OPENING, event, files, goes_on, head, heads, lines_of, made, numbers, segment
-from tests.support.disks import Failing, Killed, Quick, Traced, failing
+from tests.support.disks import Failing, Quick, Traced, failing
 from tests.support.file_logs import file_log
 
 if TYPE_CHECKING:
@@ -249,12 +249,12 @@ def test_killed_between_any_two_operations_and_again_in_the_recovery(
         for second in (None, 3, 9, 15):
             runs = tmp_path / f"{first}-{second}"
             shutil.copytree(tmp_path / "start", runs)
-            disk = Failing(first, Killed())
-            with contextlib.suppress(Killed):
+            disk = Failing(first, simdisk.Killed())
+            with contextlib.suppress(simdisk.Killed):
                 story(runs, disk)
             if second is not None and "r" in eventlog.store(runs).runs():
-                with contextlib.suppress(Killed):
-                    _append(runs, Failing(second, Killed()))
+                with contextlib.suppress(simdisk.Killed):
+                    _append(runs, Failing(second, simdisk.Killed()))
             _survives(runs, known(tmp_path), disk.acknowledged, tries=4)
             shutil.rmtree(runs)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import eventlog
-from eventlog import _names
+from eventlog import _names, simdisk
 from tests.eventlog.making import AT, OPENING, event, goes_on, lines_of, made, numbers, segment
-from tests.support.disks import Failing, Killed, Traced, failing
+from tests.support.disks import Failing, Traced, failing
 from tests.support.file_logs import file_log
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def test_sigkill_between_any_two_operations(tmp_path: Path, at: int) -> None:
     """Whatever was done of a compaction, the log is whole, and goes on."""
     disk = Failing(-1, None)
     log = begun(tmp_path, disk)
-    disk.at, disk.error, disk.lasting, disk.count = at, Killed(), True, -1
-    with pytest.raises(Killed):
+    disk.at, disk.error, disk.lasting, disk.count = at, simdisk.Killed(), True, -1
+    with pytest.raises(simdisk.Killed):
         log.compact(STATE, 1)
     disk.error = None
     log.abandon()

@@ -8,9 +8,10 @@ import pytest
 import eventlog
 import runner
 import runner.testing
+from eventlog import simdisk
 from tests.runs import scenes
 from tests.runs.scenes import Shop
-from tests.support.disks import CHANGES, Failing, Killed, failing
+from tests.support.disks import CHANGES, Failing, failing
 
 pytestmark = [pytest.mark.fault("killed between two operations")]
 
@@ -30,14 +31,14 @@ def forked(runs: Path, monkeypatch: pytest.MonkeyPatch, disk: Failing) -> bool:
             patch.setattr(eventlog.DISK, verb, getattr(disk, verb))
         try:
             runner.fork("p", at=2, runs=runs, new="f")
-        except (Killed, eventlog.LogError):
+        except (simdisk.Killed, eventlog.LogError):
             return False
     return True
 
 
 FULL = pytest.mark.full
 AT_EACH_STEP = (
-    pytest.param(Killed(), True, id="killed"),
+    pytest.param(simdisk.Killed(), True, id="killed"),
     pytest.param(failing(errno.ENOSPC), False, id="full once", marks=FULL),
     pytest.param(failing(errno.EIO), False, id="failed once", marks=FULL),
     pytest.param(failing(errno.EIO), True, id="failing", marks=FULL),

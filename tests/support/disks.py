@@ -28,10 +28,6 @@ class Quick(Disk):
         return True
 
 
-class Killed(BaseException):
-    """The process ends here: nothing it would have done later happens."""
-
-
 class Traced(Quick):
     """Keeps the order of operations as `(verb, name)`, temporary names shortened to `.tmp-<what they become>`."""
 
