@@ -2,12 +2,14 @@
 
 import fcntl
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from runner.triage import _suite
 from tests.triage import worlds
+from tests.triage.service import Service
 from tests.triage.suites import Forks, Remembered
 
 
@@ -54,6 +56,13 @@ def finished(shared: Path, suites: Remembered) -> worlds.Done:
 def batch(shared: Path, suites: Remembered) -> worlds.Done:
     """The same of the batch."""
     return _finished(worlds.BATCH, shared, suites)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A tracker without faults and without issues."""
+    with closing(Service(tmp_path)) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -15,13 +15,6 @@ from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Draft, Store, issues
 from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, Service, posted
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A tracker without faults and without issues."""
-    with closing(Service(tmp_path)) as made:
-        yield made
 
 
 def test_a_repeat_under_the_same_key_gets_the_first_ones_issue(service: Service) -> None:

@@ -1,7 +1,6 @@
 """The tracker's comments: the same promises as for issues, in a table of their own."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,13 +10,6 @@ import pytest
 from runner.triage._tracker_store import Draft, Remark, Store, comments, issues
 from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, REMARK, Service
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A tracker without faults and without issues."""
-    with closing(Service(tmp_path)) as made:
-        yield made
 
 
 def test_a_comment_is_made_once_for_a_key(service: Service) -> None:
