@@ -13,10 +13,10 @@ import pytest
 
 import runner
 import runner.testing
-from runner.triage import _code_tools, _files, _suite
+from runner.triage import _code_tools, _suite
 from runner.triage._task import Task
 from tests.support import ROOT
-from tests.triage.worlds import TASK, until
+from tests.triage.worlds import TASK, is_locked, until
 
 
 def play(folder: Path, *calls: tuple[str, dict[str, str]], tools: Sequence[runner.Tool] = ()) -> list[str]:
@@ -57,13 +57,8 @@ time.sleep(60)
 
 
 def sleeps(file: Path) -> bool:
-    """Whether the process that locked this file lives: a lock ends with its holder, even where nobody reaps it."""
-    if not file.exists():
-        return False
-    held = _files.take(file)
-    if held is not None:
-        held.release()
-    return held is None
+    """Whether the process that locked this file lives."""
+    return file.exists() and is_locked(file)
 
 
 def ends(workspace: Path, sleeper: Path) -> _suite.Suite:

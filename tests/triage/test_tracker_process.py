@@ -16,18 +16,15 @@ from runner import triage
 from runner.triage import _files, _tracker_process
 from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import issues
-from tests.triage.worlds import tracker_pid, until
+from tests.triage.worlds import is_locked, tracker_pid, until
 
 T = TypeVar("T")
 DRAFT = {"cause": "c", "title": "t", "body": "b"}
 
 
 def ended(world: Path) -> bool:
-    """Whether no process is this world's tracker: the lock ends with its holder, even where nobody reaps it."""
-    held = _files.take(world / "tracker.lock")
-    if held is not None:
-        held.release()
-    return held is not None
+    """Whether no process is this world's tracker."""
+    return not is_locked(world / "tracker.lock")
 
 
 def ask(world: Path, question: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:

@@ -23,6 +23,7 @@ import eventlog
 import replay
 import runner
 from runner import triage
+from runner.triage import _files
 from tests.triage import rerecord
 
 TASK, BATCH = "m1-done-after-delete", "batch"
@@ -163,6 +164,14 @@ def end_trackers(place: Path) -> None:
         with suppress(ProcessLookupError):
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
+
+
+def is_locked(file: Path) -> bool:
+    """Whether somebody lives who locked this file: a lock ends with its holder, even where nobody reaps it."""
+    held = _files.take(file)
+    if held is not None:
+        held.release()
+    return held is None
 
 
 def until(holds: Callable[[], bool], seconds: float = 90.0) -> None:
