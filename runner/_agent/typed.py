@@ -77,7 +77,8 @@ class Typed:
         try:
             return repaired(self.adapter, value) if repair else self.adapter.load(value)
         except Invalid as invalid:
-            raise DoesNotFit(listed(invalid)) from None
+            said = [f"{place(one.path)}: {one.text}" if one.path else one.text for one in invalid.problems]
+            raise DoesNotFit("; ".join(said)) from None
 
     def dump(self, value: Any) -> str:
         """The text that says a value. Raises `DoesNotFit` when reading it gives another value."""
@@ -92,8 +93,3 @@ class Typed:
         if again != text:
             raise DoesNotFit("it becomes another value when it is written down and read")
         return text
-
-
-def listed(invalid: Invalid) -> str:
-    """Every problem with its place, on one line."""
-    return "; ".join(f"{place(one.path)}: {one.text}" if one.path else one.text for one in invalid.problems)
