@@ -56,6 +56,27 @@ def test_both_readers_say_the_same_of_every_mutation(
 
 
 @pytest.mark.fault("readers that disagree")
+def test_both_readers_say_the_same_of_every_header() -> None:
+    """The header is the one place whose content the format fixes: each of its values is another, each field missing."""
+    parent = b'{"run":"q","seq":1,"sum":"0"}'
+    salvaged = b'{"run":"q","lines":1,"gaps":[{"after":1,"before":null,"why":""}]}'
+    text = sample_logs.log("header alone")["seg-000001.jsonl"].rpartition(b',"sum":')[0]
+    text = text.replace(b'"parent":null', b'"parent":' + parent).replace(b'"salvaged":null', b'"salvaged":' + salvaged)
+    texts = [text, text.replace(b'"parent":', b'"extra":[1],"parent":'), text.replace(b'"run":"r"', b'"run":"s"')]
+    for value in mutations.VALUE.finditer(text):
+        texts += [text[: value.start()] + token + text[value.end() :] for token in (*mutations.TOKENS, b'"1"')]
+    for pair in mutations.PAIR.finditer(text):
+        texts += [text[: pair.start()] + text[pair.end() + 1 :], text[: pair.start() - 1] + text[pair.end() :]]
+    came = Counter[str]()
+    for changed in texts:
+        runs = store({"seg-000001.jsonl": mutations.sealed(changed, b"sum")})
+        first = said(runs, "scan")
+        assert said(runs, "verify") == first, changed
+        came[first if isinstance(first, str) else "damaged" if first[-1] else "read"] += 1  # type: ignore[index] # a tuple
+    assert min(came["damaged"], came["read"], came["OtherFormat"]) > 2, came
+
+
+@pytest.mark.fault("readers that disagree")
 def test_a_mutation_makes_the_chain_after_it_anew() -> None:
     """Or every change of a line would be damage of the chain, and nothing else of it would be looked at."""
     content = {name: data for name, data in sample_logs.log("rolled").items() if name != "head"}
