@@ -155,7 +155,8 @@ class Worker:
             self._leaving = asyncio.create_task(self._carrier.leave())
         await asyncio.shield(self._leaving)
         await asyncio.gather(*self._tasks, return_exceptions=True)  # one may still look who is here
-        self._presence.leave()
+        if self._tasks:  # else nobody has entered it
+            self._presence.leave()
 
     async def _forever(self, step: Callable[[], Awaitable[None]], pause: float) -> None:
         """Do a step again and again, and after a pause where one raises: that is a problem, and may pass."""

@@ -81,18 +81,23 @@ class Items:
 
     def __init__(self) -> None:
         self._items: dict[tuple[int, int], Piece | str] = {}
+        self._most = -1
+        self._last: dict[int, int] = {}  # of each index, how many objects came before its last one
 
     def add(self, item: str) -> None:
         """Add an item, or a piece of one."""
         fields = _json.fields(item) if item.startswith("{") else {}
         if "index" not in fields:
-            self._items[max(self._items, default=(-1, 0))[0] + 1, 0] = item
+            self._most += 1
+            self._items[self._most, 0] = item
             return
         index = int(fields.pop("index"))
-        place = max((one for one in self._items if one[0] == index), default=(index, 0))
-        known = self._items.setdefault(place, {})
+        self._most = max(self._most, index)
+        last = self._last.setdefault(index, 0)
+        known = self._items.setdefault((index, last), {})
         if isinstance(known, dict) and _is_another(known, fields):
-            known = self._items.setdefault((index, place[1] + 1), {})
+            self._last[index] = last + 1
+            known = self._items.setdefault((index, last + 1), {})
         if isinstance(known, dict):
             add(known, fields)
 

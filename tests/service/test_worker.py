@@ -138,6 +138,11 @@ def test_a_run_that_raises_is_a_problem_and_harms_no_other(runs: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_worker_that_nobody_entered_is_drained_at_once(runs: Path, tmp_path: Path) -> None:
+    """As by a program that drains whatever it has when something else failed at its start."""
+    asyncio.run(runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs).drain())
+
+
 def test_what_ends_within_the_grace_keeps_its_result_and_the_next_worker_goes_on(runs: Path, tmp_path: Path) -> None:
     """The run is interrupted, free, and due; nobody is asked anything."""
     agent = scenes.acting(tmp_path / "effects", lasts=0.3)
