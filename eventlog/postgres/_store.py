@@ -85,7 +85,7 @@ class Postgres(Store):
         """Do what this thread does here meanwhile in the caller's own transaction, on the caller's connection.
 
         Example:
-            with runs.within(connection), connection.transaction(): ...     # in this order a failed commit is undone too
+            with runs.within(connection), connection.transaction(): ...  # a failed commit is undone too
         """
         return self.connections.joined(connection)
 
