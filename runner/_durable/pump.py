@@ -57,7 +57,7 @@ class Pump:
     def __init__(self, state: State, opened: Opened | None, cursor: Cursor, on_question: OnQuestion | None) -> None:
         self.state, self.opened, self.cursor = state, opened, cursor
         self.signal: ControlSignal | None = None
-        self.looked = self.left = self.cancelled = False
+        self.looked = self.left = False
         self.executed = 0
         self.asking: Demand | None = None
         self._on_question = on_question
@@ -182,7 +182,6 @@ class Pump:
                 await asyncio.sleep(0)
             await self._go_on()
         except asyncio.CancelledError:
-            self.cancelled = self.signal is None
             self._latch(Interrupted(self.state.run, "the run was cancelled"))
         except BaseException as error:  # noqa: BLE001 (it reaches the program, and whoever began it)
             self._latch(error)

@@ -281,7 +281,7 @@ class Durable:
                 signal = raised
         await self.pump.leave(error)
         signal = signal or self.pump.signal
-        if signal is not None and not (isinstance(error, asyncio.CancelledError) or self.pump.cancelled):
+        if signal is not None and not isinstance(error, asyncio.CancelledError):
             raise signal.error from (None if isinstance(error, ControlSignal) else error)
         if error is not None:
             raise error

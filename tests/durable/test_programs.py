@@ -242,35 +242,6 @@ async def test_the_block_raises_what_a_person_must_answer_and_goes_on_then(tmp_p
     assert done == ["wire 7"]
 
 
-async def test_a_cancelled_block_is_interrupted_and_goes_on(tmp_path: Path) -> None:
-    """A timeout around it stops the run; what was in flight is in doubt, and climbs the ladder."""
-    began, tries = asyncio.Event(), list[str]()
-
-    async def life(*, hangs: bool) -> None:
-        async def body(call: runner.Call) -> str:
-            tries.append(call.key)
-            began.set()
-            await (asyncio.Event().wait() if hangs else asyncio.sleep(0))
-            return "done"
-
-        async with durable("t", runs=tmp_path, run="r") as run:
-            await run.act(runner.tool(effect="idempotent", name="go")(nothing), {}, body)
-
-    def nothing() -> None: ...
-
-    task = asyncio.create_task(life(hangs=True))
-    await began.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    stopped = runner.read_state("r", tmp_path).stopped
-    assert stopped is not None
-    assert stopped.reason == "Interrupted"
-    await life(hangs=False)
-    assert len(tries) == 2
-    assert len(set(tries)) == 1
-
-
 async def test_a_run_inside_a_call_waits_and_so_does_the_one_around_it(tmp_path: Path) -> None:
     """The call is taken back and still due; the inner run is the same one when it is tried again."""
     done: list[str] = []

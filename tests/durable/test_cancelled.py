@@ -1,0 +1,66 @@
+"""A block, or an act in it, that is cancelled: the run is interrupted, says so, and goes on in another life."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import runner
+from runner import durable
+from runner.errors import Interrupted
+
+
+async def test_a_cancelled_block_is_interrupted_and_goes_on(tmp_path: Path) -> None:
+    """A timeout around it stops the run; what was in flight is in doubt, and climbs the ladder."""
+    began, tries = asyncio.Event(), list[str]()
+
+    async def life(*, hangs: bool) -> None:
+        async def body(call: runner.Call) -> str:
+            tries.append(call.key)
+            began.set()
+            await (asyncio.Event().wait() if hangs else asyncio.sleep(0))
+            return "done"
+
+        async with durable("t", runs=tmp_path, run="r") as run:
+            await run.act(runner.tool(effect="idempotent", name="go")(nothing), {}, body)
+
+    def nothing() -> None: ...
+
+    task = asyncio.create_task(life(hangs=True))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stopped = runner.read_state("r", tmp_path).stopped
+    assert stopped is not None
+    assert stopped.reason == "Interrupted"
+    await life(hangs=False)
+    assert len(tries) == 2
+    assert len(set(tries)) == 1
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_cancelled_act_that_the_program_passes_over_interrupts_the_block(tmp_path: Path, goes_on: bool) -> None:
+    """A timeout around one act: the block raises what became of the run, whether anything else is done with it."""
+    began = asyncio.Event()
+
+    async def hang(_: runner.Call) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    async def life() -> None:
+        async with durable("t", runs=tmp_path, run="r", tools=[runner.tool(effect="idempotent")(go)]) as run:
+            act = asyncio.create_task(run.act("go", {}, hang))
+            await began.wait()
+            act.cancel()
+            await asyncio.wait({act})
+            if goes_on:
+                await run.act("go", {})
+
+    def go() -> None: ...
+
+    with pytest.raises(Interrupted):
+        await life()
+    assert runner.read_state("r", tmp_path).phase != "done"
