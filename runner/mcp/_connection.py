@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
 from runner._transport import NEVER_SENT, client_error
-from runner.mcp._transport import Leg, Legs, watched
+from runner.mcp._transport import FORGOTTEN, Leg, Legs, watched
 
 Elicit = Callable[[Any], Any]
 
@@ -120,7 +120,12 @@ class Connection:
         """
         session = (await self._ready).session
         request = mcp.types.CallToolRequest(params=params)
-        return await session.send_request(request, _RESULT, progress_callback=progress)
+        try:
+            return await session.send_request(request, _RESULT, progress_callback=progress)
+        except mcp.MCPError:
+            if FORGOTTEN in self.legs:
+                await self.close()  # the next call, read or lookup opens another
+            raise
 
     async def never_sent(self, leg: Leg) -> bool:
         """Whether it is certain that this leg did not reach the server."""

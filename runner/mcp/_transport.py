@@ -28,6 +28,8 @@ Leg = tuple[str, int]
 """A leg of a call in flight: its key, and the attempt."""
 Legs = dict[Leg, int | None]
 """The legs in flight that were handed over, each with the HTTP status of its answer where that is known."""
+FORGOTTEN: Leg = ("", 0)
+"""Stands among the legs once the server does not know the session any more, whatever was asked in it."""
 
 
 @asynccontextmanager
@@ -118,6 +120,8 @@ async def transport(url: str, legs: Legs) -> AsyncIterator[Any]:
     """The SDK's transport to `url`; it notes the status of each answer to a leg in flight."""
 
     async def note(response: httpx2.Response) -> None:
+        if response.status_code == NO_SESSION and "mcp-session-id" in response.request.headers:
+            legs[FORGOTTEN] = NO_SESSION
         with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
             meta = json.loads(response.request.content)["params"]["_meta"]
             if (leg := (meta[KEY], meta[ATTEMPT])) in legs:

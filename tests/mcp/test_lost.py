@@ -86,6 +86,21 @@ def test_a_session_that_the_server_forgot_is_opened_again(shop: Shop, runs: Path
     assert not [end for end in ends(runs) if end[0] == "unknown"]
 
 
+@pytest.mark.fault("session forgotten")
+def test_a_read_finds_its_way_back_from_a_forgotten_session(shop: Shop, runs: Path) -> None:
+    """A read sends no key, and is tried again in a new session, as is a lookup."""
+
+    async def again(turn: int) -> None:
+        if turn == 1:
+            await _killed(shop.pid)
+            shop.over_http()
+
+    server = Server(shop.over_http(), mode="legacy", trust={"find": "reads"})
+    assert stage.finished(play(server, runs, one("find", key="a"), one("find", key="b"), after=again)) == "done"
+    assert [end[0] for end in ends(runs)] == ["nothing"]
+    assert stage.results(runs)["2.0"].how == "ran"
+
+
 def handmade(*arguments: Path) -> mcp.StdioServerParameters:
     """The server that is written by hand, over stdio."""
     file = Path(__file__).with_name("handmade.py")
