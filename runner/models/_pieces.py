@@ -87,7 +87,7 @@ class Items:
     def add(self, item: str) -> None:
         """Add an item, or a piece of one."""
         fields = _json.fields(item) if item.startswith("{") else {}
-        if "index" not in fields:
+        if fields.get("index", "null") == "null":
             self._most += 1
             self._items[self._most, 0] = item
             return

@@ -162,7 +162,7 @@ class Vendor(ABC):
         assembly = self.assembly(functools.partial(self._heard, request)) if self._streams(request) else None
         try:
             return self._reply(request, await self._wire.ask(body, assembly))
-        except (_json.NotJson, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             why = f"what came is no reply in the provider's own protocol: {type(error).__name__}: {error}"
             raise _errors.incomplete(why) from error
 

@@ -127,6 +127,7 @@ def test_what_is_no_reply_is_a_failed_attempt(name: str, streamed: bool, body: b
         '{"type":5}',
         '{"type":"content_block_delta","index":7,"delta":{"type":"x","y":1}}',
         '{"choices":[5]}',
+        '{"choices":[{"delta":{"tool_calls":[{"index":"x"}]}}]}',
     ],
 )
 def test_a_stream_of_nonsense_is_a_failed_attempt(name: str, data: str) -> None:

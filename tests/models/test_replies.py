@@ -271,7 +271,7 @@ def test_chunks_of_other_servers_are_understood() -> None:
                 }
             ]
         },
-        {"choices": [{"delta": {"tool_calls": [{"id": "c2", "function": {"name": "due"}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": None, "id": "c2", "function": {"name": "due"}}]}}]},
         {"choices": [{"delta": {"audio": {"id": "a1", "data": "x"}}}, {"delta": {"content": "another choice"}}]},
         {"choices": [{"delta": {"audio": {"data": "y"}, "role": ""}, "finish_reason": "stop"}]},
     ]
