@@ -6,7 +6,7 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, Required, Self, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, Unpack, overload
 
 import msgspec
 
@@ -22,26 +22,15 @@ from runner._agent.tools import Tool
 from runner._agent.typed import DoesNotFit, Typed
 from runner.errors import BadAgent
 
+if TYPE_CHECKING:
+    from runner._agent.declaration import AgentOptions, PlainOptions
+
 InputsT = TypeVar("InputsT", default=None)
 ResourcesT = TypeVar("ResourcesT", default=None)
 Output_co = TypeVar("Output_co", covariant=True, default=str)
+Inputs = TypeVar("Inputs", default=None)
+Resources = TypeVar("Resources", default=None)
 Output = TypeVar("Output", default=str)
-
-
-class AgentOptions(TypedDict, Generic[Output], total=False):
-    """What an agent takes whatever its inputs and resources are."""
-
-    name: Required[str]
-    model: Required[Model]
-    output: TypeForm[Output]
-    output_retries: int
-    validate: Callable[[Output], str | None] | None
-    limits: Limits
-    context: Policy | None
-    approve: Literal["ask", "off"]
-    answer_within: timedelta | None
-    parallel: int
-    parameters: Mapping[str, Any]
 
 
 class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], frozen=True, kw_only=True, dict=True):
@@ -89,39 +78,76 @@ class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], f
 
         @overload
         def __init__(
-            self: Agent[None, None, Output_co],
+            self: Agent[None, None, str], *, tools: Sequence[Tool[None, None]] = ..., **options: Unpack[PlainOptions]
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Agent[None, None, Output],
             *,
+            output: TypeForm[Output],
+            validate: Callable[[Output], str | None] | None = ...,
             tools: Sequence[Tool[None, None]] = ...,
-            instructions: str = ...,
-            **options: Unpack[AgentOptions[Output_co]],
+            **options: Unpack[PlainOptions],
         ) -> None: ...
         @overload
         def __init__(
-            self: Agent[None, ResourcesT, Output_co],
+            self: Agent[None, Resources, str],
             *,
-            resources: Callable[[], AbstractAsyncContextManager[ResourcesT]],
-            tools: Sequence[Tool[None, ResourcesT]] = ...,
-            instructions: str = ...,
-            **options: Unpack[AgentOptions[Output_co]],
+            resources: Callable[[], AbstractAsyncContextManager[Resources]],
+            tools: Sequence[Tool[None, Resources]] = ...,
+            **options: Unpack[PlainOptions],
         ) -> None: ...
         @overload
         def __init__(
-            self: Agent[InputsT, None, Output_co],
+            self: Agent[None, Resources, Output],
             *,
-            inputs: TypeForm[InputsT],
-            tools: Sequence[Tool[InputsT, None]] = ...,
-            instructions: str | Callable[[InputsT], str] = ...,
-            **options: Unpack[AgentOptions[Output_co]],
+            resources: Callable[[], AbstractAsyncContextManager[Resources]],
+            output: TypeForm[Output],
+            validate: Callable[[Output], str | None] | None = ...,
+            tools: Sequence[Tool[None, Resources]] = ...,
+            **options: Unpack[PlainOptions],
         ) -> None: ...
         @overload
         def __init__(
-            self: Agent[InputsT, ResourcesT, Output_co],
+            self: Agent[Inputs, None, str],
             *,
-            inputs: TypeForm[InputsT],
-            resources: Callable[[], AbstractAsyncContextManager[ResourcesT]],
-            tools: Sequence[Tool[InputsT, ResourcesT]] = ...,
-            instructions: str | Callable[[InputsT], str] = ...,
-            **options: Unpack[AgentOptions[Output_co]],
+            inputs: TypeForm[Inputs],
+            tools: Sequence[Tool[Inputs, None]] = ...,
+            instructions: str | Callable[[Inputs], str] = ...,
+            **options: Unpack[AgentOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Agent[Inputs, None, Output],
+            *,
+            inputs: TypeForm[Inputs],
+            output: TypeForm[Output],
+            validate: Callable[[Output], str | None] | None = ...,
+            tools: Sequence[Tool[Inputs, None]] = ...,
+            instructions: str | Callable[[Inputs], str] = ...,
+            **options: Unpack[AgentOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Agent[Inputs, Resources, str],
+            *,
+            inputs: TypeForm[Inputs],
+            resources: Callable[[], AbstractAsyncContextManager[Resources]],
+            tools: Sequence[Tool[Inputs, Resources]] = ...,
+            instructions: str | Callable[[Inputs], str] = ...,
+            **options: Unpack[AgentOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Agent[Inputs, Resources, Output],
+            *,
+            inputs: TypeForm[Inputs],
+            resources: Callable[[], AbstractAsyncContextManager[Resources]],
+            output: TypeForm[Output],
+            validate: Callable[[Output], str | None] | None = ...,
+            tools: Sequence[Tool[Inputs, Resources]] = ...,
+            instructions: str | Callable[[Inputs], str] = ...,
+            **options: Unpack[AgentOptions],
         ) -> None: ...
         def __init__(self, **options: Any) -> None: ...
 

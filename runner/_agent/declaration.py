@@ -9,12 +9,13 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, TypeGuard, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeGuard, get_args, get_type_hints
 
 import msgspec
 
 from replay.values import Effect, Limits
-from runner._agent.context import DropResults, KeepLast, SummariseAfter, TokenBudget
+from runner._agent.context import DropResults, KeepLast, Policy, SummariseAfter, TokenBudget
+from runner._agent.model import Model
 from runner._agent.plain import Secret
 from runner._agent.sanitize import MAX_WAIT
 from runner.errors import BadTool
@@ -170,3 +171,24 @@ AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
     "resources": (lambda v: v is None or callable(v), "a function that makes an async context manager"),
 }
 """What each field of an agent accepts, and in words."""
+
+
+if TYPE_CHECKING:
+
+    class AgentOptions(TypedDict, total=False):
+        """What has no part in an agent's type."""
+
+        name: Required[str]
+        model: Required[Model]
+        limits: Limits
+        context: Policy | None
+        approve: Literal["ask", "off"]
+        parameters: Mapping[str, Any]
+        output_retries: int
+        answer_within: timedelta | None
+        parallel: int
+
+    class PlainOptions(AgentOptions, total=False):
+        """The same for an agent without inputs."""
+
+        instructions: str

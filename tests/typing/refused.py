@@ -166,6 +166,7 @@ def judge(refund: Refund) -> str | None:
 
 
 runner.Agent(name="t", model=MODEL, output=Other, validate=judge)  # E
+runner.Agent(name="t", model=MODEL, validate=judge)  # E
 runner.Agent(name="t", model=MODEL, output=Refund, output_retries="2")  # E
 REFUNDS = runner.Agent(name="t", model=MODEL, output=Refund)
 print(runner.start_sync(REFUNDS, "go", runs="runs").finished().output.thing)  # E
