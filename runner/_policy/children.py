@@ -103,7 +103,8 @@ def _started(calls: Sequence[Pending]) -> list[Event]:
     turns = None if most.turns is None else most.turns - state.turns_used
     tokens = None if most.tokens is None else most.tokens - state.spent.tokens
     dollars = None if most.dollars is None else most.dollars - state.spent.total_dollars
-    of = min([len(calls), *(whole for whole in (turns, tokens) if whole is not None)])
+    fewest = min([len(calls), *(whole for whole in (turns, tokens) if whole is not None)])
+    of = max(1, fewest)  # one that is done may have used up all, and still has to give its result
     each = None if dollars is None else dollars / of
     return [
         _start(call, replace(most, turns=_part(turns, of, place), tokens=_part(tokens, of, place), dollars=each))

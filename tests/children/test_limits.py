@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import replay
 import runner
 from eventlog import Directory
 from replay.events import ChildStarted, ResultRecorded
@@ -125,6 +126,32 @@ def test_a_parent_whose_child_used_up_the_rest_stops_and_a_higher_limit_carries_
     resume(more, runs).finished()
     assert PAID == [], "it was paid before"
     assert len(children(runs)) == 1
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [Limits(turns=3, dollars=5.0), Limits(turns=3), Limits(tokens=350)],
+    ids=["turns, dollars", "turns", "tokens"],
+)
+def test_a_child_that_used_up_all_before_its_process_died_gives_its_result_and_then_the_parent_stops(
+    runs: Directory, limits: Limits
+) -> None:
+    """It was done, and its parent's log did not say so yet."""
+
+    def die(state: replay.State, _events: object) -> None:
+        if state.run != "p" and state.phase == "done":
+            raise Died
+
+    with pytest.raises(Died):
+        start(family([(2, False)], limits), runs, watch=die)
+    with pytest.raises((runner.errors.TurnLimit, runner.errors.TokenLimit)):
+        resume(family([(2, False)], limits), runs)
+    assert [e.text for e in events(runs) if isinstance(e, ResultRecorded)] == ["Done."]
+    resume(family([(2, False)], Limits()), runs).finished()
 
 
 def test_where_too_little_is_left_for_all_some_children_wait(runs: Directory) -> None:
