@@ -93,7 +93,7 @@ class Whole:
 
 
 class Token(Anchored):
-    """A pattern that is tried only where a word of some length begins."""
+    """A pattern that is tried only where a word of some length begins; both take letters as ASCII has them."""
 
     def __init__(self, pattern: str, least: int, also: Callable[[str], bool]) -> None:
         super().__init__(rf"[A-Za-z0-9_-]{{{least},}}", pattern)
@@ -101,7 +101,7 @@ class Token(Anchored):
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join([self._parts[1], *filter(self._also, SHAPES.values())]))
+        return re.compile("|".join([self._parts[1], *filter(self._also, SHAPES.values())]), re.ASCII)
 
     def _starts(self, text: str) -> Iterator[int]:
         for word in self._words.finditer(text):

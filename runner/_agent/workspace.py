@@ -122,7 +122,6 @@ class Workspace:
 
         A file that exists keeps its mode; what is new is as open as the directory it is made in.
 
-
         Raises `OutsideWorkspace`, `ReadOnlyWorkspace`, and `OSError` when the disk refuses; then the old content
         stands.
         """

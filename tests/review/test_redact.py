@@ -81,7 +81,7 @@ def test_nothing_in_the_logs_of_the_demonstration_is_taken_for_a_secret() -> Non
 HARD = (
     'a|a-|token|sk- |ey-|x://|_pwd|bearer |ab.cd:ef.|password=|key=|key="|?key=|-u a:|<token>|token>a|"token", "|\\"'
     '|$1$|api_key | --a|pwd| sid|ghp_|SG.aaaaaaaaaaaaaaaaaaaa.|name: token |password=\\"|1:A|-----BEGIN '
-    "|-----BEGIN PRIVATE KEY-----"
+    "|-----BEGIN PRIVATE KEY-----|ey\u00e9"
 )
 
 
