@@ -145,7 +145,8 @@ class _Followed:
             self._said = (self._said if (told.turn, told.n) == self._ask else "") + told.text
             self._ask, self._fresh = (told.turn, told.n), True
         elif told.kind == "progress":
-            facts = {"call": told.call, "tool": told.tool, "text": told.text, "fraction": told.fraction}
+            text = runner.review.redact(told.text)
+            facts = {"call": told.call, "tool": told.tool, "text": text, "fraction": told.fraction}
             self._put("progress", facts, of=told.call)
 
     def _saved(self, line: int) -> None:
@@ -169,5 +170,5 @@ class _Followed:
 
 
 def _shown(said: str) -> str:
-    whole = said[-2 * TAIL :].rpartition(" ")[0]
-    return runner.review.redact(whole, runner.review.SECRET_PATTERNS)[-TAIL:]
+    masked = runner.review.redact(said[-2 * TAIL :].rpartition(" ")[0])
+    return masked[TAIL if len(said) > 2 * TAIL else 0 :][-TAIL:]  # a secret may be cut where this part begins

@@ -84,6 +84,51 @@ def test_a_page_is_told_what_is_saved_and_the_text_as_it_comes_masked(runs: Path
     assert not any(SECRET[:20] in text for text in texts)
 
 
+@pytest.mark.fault("a secret on a page that others see")
+def test_neither_a_calls_progress_nor_the_rest_of_a_long_secret_is_told_as_it_came(runs: Path) -> None:
+    """Of a long text the page is told the end, which may begin within a secret."""
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    said: list[str] = []
+
+    async def until(text: str) -> None:
+        while text not in "".join(said):
+            said.append(await heard.get())
+
+    @runner.tool(effect="reads")
+    async def look() -> str:
+        """Look around."""
+        runner.current_call().progress(0.5, f"with {SECRET} in hand")
+        await until("in hand")
+        return "seen"
+
+    class Telling(runner.testing.ScriptedModel):
+        async def ask(self, request: runner.Request) -> runner.Reply:
+            assert request.heard is not None
+            keys = (f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * n}\n-----END PRIVATE KEY-----\n" for n in (1000, 300))
+            request.heard(f"{''.join(keys)}{'word ' * 700}and after them ")
+            await until("and after them")
+            return await super().ask(request)
+
+    async def main() -> None:
+        calls = [
+            runner.testing.tool_calls(("pay", {"amount": 7, "to": "ann"})),
+            runner.testing.tool_calls(("look", {})),
+        ]
+        paying = scenes.paying()
+        agent = paying.replace(model=Telling([*calls, "over"]), tools=[*paying.tools, look])
+        page = asyncio.create_task(listen(ui.app(runs, identify=lambda _request: "ann"), 0, heard))
+        await until(f"id: {runner.read_state('r', runs).seq}\n")
+        runner.approve("r", "1.0-approve", "bob", runs=runs)
+        async with runner.Worker([agent], runs=runs):
+            await page
+
+    asyncio.run(asyncio.wait_for(main(), 120))
+    told = "".join(said)
+    assert "with [secret] in hand" in told
+    assert SECRET not in told
+    assert "MIIEvQ" not in told
+
+
 def test_open_pages_of_a_run_are_told_by_one_reading_of_it(runs: Path) -> None:
     """Each hears the newest from its own line on, and the log is read once for all."""
     disk = Counting()
