@@ -138,7 +138,8 @@ class Durable:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
 
         Args:
-            name: The n-th step of a name is handed back as the n-th of it; one that raised does not count.
+            name: The n-th step of a name is handed back as the n-th of it. One that raised does not count, so steps
+                that compute different things need different names.
             body: Gives a value that JSON holds.
 
         Raises:
