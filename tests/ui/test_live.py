@@ -104,7 +104,7 @@ def test_neither_a_calls_progress_nor_the_rest_of_a_long_secret_is_told_as_it_ca
     class Telling(runner.testing.ScriptedModel):
         async def ask(self, request: runner.Request) -> runner.Reply:
             assert request.heard is not None
-            keys = (f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * n}\n-----END PRIVATE KEY-----\n" for n in (1000, 300))
+            keys = (f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * n}\n-----END PRIVATE KEY-----\n" for n in (650, 300))
             request.heard(f"{''.join(keys)}{'word ' * 700}and after them ")
             await until("and after them")
             return await super().ask(request)
