@@ -29,6 +29,8 @@ MASK = "[secret]"
 """Stands where a secret stood."""
 SHAPES: Final[dict[str, str]] = json.loads(Path(__file__).with_name("secret_shapes.json").read_bytes())["shapes"]
 """Patterns of tokens, by the name of their rule."""
+_NAME: Final = 256
+"""Characters of a name that can say what stands beside it."""
 _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -221,8 +223,8 @@ def redact(value: T, patterns: Sequence[SecretPattern] = SECRET_PATTERNS) -> T:
     """Masks every match of the patterns. Masking again changes nothing more.
 
     Args:
-        value: A text; or a JSON value, of which every text is masked. A name in it may say that what stands beside it
-            is a secret.
+        value: A text; or a JSON value, of which every text and name is masked. A name in it may say that what stands
+            beside it is a secret.
         patterns: What is masked. A group named `keep` stays.
     """
     return cast("T", _redacted("", value, patterns))
@@ -230,7 +232,7 @@ def redact(value: T, patterns: Sequence[SecretPattern] = SECRET_PATTERNS) -> T:
 
 def _redacted(name: str, value: Any, patterns: Sequence[SecretPattern]) -> Any:
     if isinstance(value, dict):
-        return {key: _redacted(key, member, patterns) for key, member in value.items()}
+        return {_masked(key, patterns): _redacted(key[-_NAME:], member, patterns) for key, member in value.items()}
     if isinstance(value, list):
         return [_redacted(name, member, patterns) for member in value]
     if not isinstance(value, str):

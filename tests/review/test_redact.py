@@ -54,6 +54,12 @@ def test_what_looks_like_no_secret_is_left_alone(text: str) -> None:
     assert runner.review.redact(text) == text
 
 
+def test_a_secret_that_is_a_name_in_a_json_value_is_masked() -> None:
+    """Its owner named a member by it; what stands beside it stays."""
+    token = "ghp_" + "a1B2" * 9
+    assert runner.review.redact({token: {"of": [token, "x"]}}) == {"[secret]": {"of": ["[secret]", "x"]}}
+
+
 def test_patterns_of_the_user_mask_what_no_shape_gives_away() -> None:
     """A customer's number looks like any other."""
     patterns = (*runner.review.SECRET_PATTERNS, re.compile(r"customer \d+"))

@@ -64,7 +64,7 @@ def _tool(command: click.Command, runs: str) -> Callable[..., Any]:
     async def ask(*words: str) -> CallToolResult:
         status, said, errors = _run(command, ["--json", "--runs", str(runs), "--", *words])
         if not said:
-            raise ToolError(errors or f"refold {command.name} ended with status {status}")
+            raise ToolError(runner.review.redact(errors) or f"refold {command.name} ended with status {status}")
         answer = TextContent(text=bounded(json.loads(said)))
         return CallToolResult(content=[answer], is_error=status != Status.FINISHED)
 
