@@ -143,6 +143,18 @@ def test_a_worker_that_nobody_entered_is_drained_at_once(runs: Path, tmp_path: P
     asyncio.run(runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs).drain())
 
 
+def test_a_worker_that_was_drained_is_not_entered_again(runs: Path, tmp_path: Path) -> None:
+    """It would carry nothing, and leaving it would wait for ever for tasks that nobody ends."""
+
+    async def enter() -> None:
+        worker = runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs)
+        await worker.drain()
+        with pytest.raises(runner.errors.WorkerLeft):
+            await worker.__aenter__()
+
+    asyncio.run(enter())
+
+
 def test_what_ends_within_the_grace_keeps_its_result_and_the_next_worker_goes_on(runs: Path, tmp_path: Path) -> None:
     """The run is interrupted, free, and due; nobody is asked anything."""
     agent = scenes.acting(tmp_path / "effects", lasts=0.3)
