@@ -108,7 +108,7 @@ class InsideEventLoop(RunError):
 
 
 class WorkerLeft(RunError):
-    """`Worker.start` was called while the worker leaves, or after that."""
+    """`Worker.start` was called, or the worker was entered, while it leaves or after that."""
 
     sentence = "the worker is leaving and starts no run"
     hint = "Use another worker, or `runner.enqueue`."

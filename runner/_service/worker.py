@@ -66,9 +66,10 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         """Begin to carry on what is due. Raises `WorkerLeft` if it was drained before: nothing would end it again."""
-        if self._leaving is not None:
-            raise WorkerLeft
         self._presence, self._bell = await off_loop(self._store.enter), self._store.bell()
+        if self._leaving is not None:
+            self._presence.leave()
+            raise WorkerLeft
         steps = {self._look: SOON if self._store.knows_due else LOOK, self._tick: SOON, self._others: SOON}
         self._tasks = {asyncio.create_task(self._forever(step, pause)) for step, pause in steps.items()}
         return self

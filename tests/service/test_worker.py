@@ -143,14 +143,19 @@ def test_a_worker_that_nobody_entered_is_drained_at_once(runs: Path, tmp_path: P
     asyncio.run(runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs).drain())
 
 
-def test_a_worker_that_was_drained_is_not_entered_again(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_worker_that_was_drained_is_not_entered(runs: Path, tmp_path: Path, *, meanwhile: bool) -> None:
     """It would carry nothing, and leaving it would wait for ever for tasks that nobody ends."""
 
     async def enter() -> None:
         worker = runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs)
+        if not meanwhile:
+            await worker.drain()
+        entering = asyncio.create_task(worker.__aenter__())
+        await asyncio.sleep(0)
         await worker.drain()
         with pytest.raises(runner.errors.WorkerLeft):
-            await worker.__aenter__()
+            await entering
 
     asyncio.run(enter())
 
