@@ -127,7 +127,7 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
             disk.mkdir(directory)
         except FileExistsError:
             raise RunExists(reading.run, str(runs)) from None
-        undo.callback(remove, disk, directory)
+        undo.callback(_take_back, disk, directory)
         disk.close(write_atomically(disk, directory, COPY, [b""]))
         disk.sync_dir(directory)
         for segment in reversed(reading.segments):
@@ -139,6 +139,16 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
         disk.sync_dir(directory)
         disk.sync_dir(runs)
         undo.pop_all()
+
+
+def _take_back(disk: Disk, directory: Path) -> None:
+    """Remove a copy that failed: its mark last, for without it what is left could be opened."""
+    with contextlib.suppress(OSError):
+        for name in disk.list(directory):
+            if name != COPY:
+                disk.unlink(directory / name)
+        disk.sync_dir(directory)
+        remove(disk, directory)
 
 
 def refuse_copy(disk: Disk, directory: Path) -> None:

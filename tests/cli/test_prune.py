@@ -4,11 +4,13 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import eventlog
 import runner
 import runner.testing
+from replay.values import ParentCall
 from tests.cli import agents, scenes
 from tests.cli.conftest import Refold
 from tests.cli.test_ls import Fixed
@@ -34,6 +36,17 @@ def test_only_what_ended_long_enough_ago_is_removed(refold: Refold, runs: Path) 
     refold("prune", "--older-than", "0s").ends(0, "pruned ended\npruned young\n")
     assert sorted(row["run"] for row in refold("ls", "--json").json) == ["asking-run", "bad-run", "stopped-run"]
     refold("prune").ends(2, err="--older-than")
+
+
+def test_runs_whose_statuses_call_each_other_parents_are_left_alone(refold: Refold, runs: Path) -> None:
+    """Such a status is written by no runner, and following it would never end."""
+    for run, parent in (("one", "two"), ("two", "one"), ("three", "three")):
+        _begin(runs, run, 9)
+        (info,) = runner.list_runs(runs, [run])
+        with eventlog.store(runs).open(run) as log:
+            assert info.status is not None
+            log.status = msgspec.structs.replace(info.status, parent_call=ParentCall(run=parent, uid="u", call="1.0"))
+    refold("prune", "--older-than", "1w").ends(0, "")
 
 
 @pytest.mark.fault("a request that is delivered again after its run was pruned")

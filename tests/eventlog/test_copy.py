@@ -59,6 +59,25 @@ def test_a_copy_that_found_no_room_leaves_nothing_in_the_way_of_the_next_try(tmp
 
 
 @pytest.mark.fault("a copy of a run that goes on in two places")
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+def test_what_is_left_of_a_copy_that_failed_is_never_opened(tmp_path: Path, nth: int) -> None:
+    """Taking it back fails, too, or its process dies: in whatever order a directory is listed, its mark goes last."""
+
+    class MarkFirst(simdisk.FaultyDisk):
+        def list(self, path: Path) -> list[str]:
+            return sorted(super().list(path))
+
+    making.made(tmp_path / "runs")
+    (tmp_path / "copies").mkdir()
+    full = simdisk.Fault(verbs=("rename",), name="head", error=errno.ENOSPC)
+    stuck = simdisk.Fault(verbs=("unlink",), nth=nth, error=errno.EIO, lasting=True)
+    with pytest.raises(eventlog.LogError):
+        eventlog.Directory(tmp_path / "runs", disk=MarkFirst(eventlog.DISK, full, stuck)).copy("r", tmp_path / "copies")
+    with pytest.raises((eventlog.ReadOnly, eventlog.NoSuchRun)):
+        eventlog.store(tmp_path / "copies").open("r")
+
+
+@pytest.mark.fault("a copy of a run that goes on in two places")
 def test_nobody_writes_to_a_copy_until_its_owner_says_that_it_is_the_run(copied: Path) -> None:
     """Two runs with one uid would send the same keys for different things; a request would wait for nobody."""
     copy = eventlog.store(copied)
