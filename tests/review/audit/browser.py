@@ -10,8 +10,10 @@ import os
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +30,7 @@ SWITCHES = (
     "--disable-sync",
     "--hide-scrollbars",
 )
+_TRIES = 5
 MISSING = "chromium or its chromedriver is missing (apt-get install chromium chromium-driver)"
 
 
@@ -87,10 +90,19 @@ class Browser:
         return self._send("/execute/async", {"script": script, "args": list(arguments)})
 
     def click(self, selector: str) -> None:
-        """Click on the first element that a selector finds, as a person would: it must be visible and uncovered."""
-        element = self._send("/element", {"using": "css selector", "value": selector})
-        (name,) = element.values()
-        self._send(f"/element/{name}/click", {})
+        """Click on the first element that a selector finds, as a person would: it must be visible and uncovered.
+
+        Where a page that lives put another one in its place meanwhile, that one is clicked on.
+        """
+        for again in reversed(range(_TRIES)):
+            (name,) = self._send("/element", {"using": "css selector", "value": selector}).values()
+            try:
+                self._send(f"/element/{name}/click", {})
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.NOT_FOUND or not again:  # a stale element reference
+                    raise
+            else:
+                return
 
     def type(self, selector: str, text: str) -> None:
         """Type into an element."""
