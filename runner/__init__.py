@@ -30,6 +30,8 @@ from runner._agent.model import Model, Request
 from runner._agent.tools import FunctionTool, Tool, tool
 from runner._agent.workspace import Workspace
 from runner._clock import Clock
+from runner._engine.lifecycle import resume, resume_sync, start, start_sync
+from runner._engine.signals import draining
 from runner._policy.decide import decide
 from runner._runs.ask import Receipt, approve, edit, park, refuse, respond, settle, stop
 from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from runner import review
     from runner._durable.opening import durable
     from runner._durable.program import durable_main
-    from runner._engine.lifecycle import resume, resume_sync, start, start_sync
-    from runner._engine.signals import draining
     from runner._engine.stream import stream
     from runner._runs.fork import fork
     from runner._service.attach import enqueue, run, run_sync
@@ -65,8 +65,6 @@ else:
     _LATER = {
         "runner._durable.opening": ("durable",),
         "runner._durable.program": ("durable_main",),
-        "runner._engine.lifecycle": ("resume", "resume_sync", "start", "start_sync"),
-        "runner._engine.signals": ("draining",),
         "runner._engine.stream": ("stream",),
         "runner._runs.fork": ("fork",),
         "runner._service.attach": ("enqueue", "run", "run_sync"),
