@@ -57,7 +57,8 @@ class Life:
     """One opening of a run for writing: its log, its agent, its clock, and what it has started.
 
     `root` is the workspace, `moved` where it is now if not there; `accept` vouches for its changed files.
-    `closed` is set once the log is; `after` is then the state, if requests were taken after the last save. A wait
+    `closed` is set once the log is; `after` is then the state, if requests were taken after the last save. `saved` is
+    the state of the last save: whoever was cancelled meanwhile goes on from it, whatever he remembers. A wait
     longer than `rest` seconds is for nobody: the run is given back.
     """
 
@@ -95,6 +96,7 @@ class Life:
         self._filing = threading.RLock()
         self.mailbox = Mailbox(log)
         self.after: State | None = None
+        self.saved: State | None = None
         self.bell = Bell()
         drain.tell(self.bell.wake)
         self._flight = Flight(drain, self.inflight, self.bell)
@@ -212,6 +214,7 @@ class Life:
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
             self._teller.saved(line, events[told : (told := told + len(group))])
+        self.saved = state
         self.show(state, events)
         return state
 

@@ -129,7 +129,7 @@ async def rest(life: Life, state: State, on_question: OnQuestion | None) -> tupl
                 return state, True
             await _unless_drained(life, life.clock.until(state.due or state.wait.until))
     except asyncio.CancelledError as cancelled:
-        await life.go_on(state, Outcomes(error=cancelled))
+        await life.go_on(life.saved or state, Outcomes(error=cancelled))
         raise
     return state, False
 

@@ -100,9 +100,9 @@ def _rest(calls: Sequence[Pending]) -> list[Event]:
 def _started(calls: Sequence[Pending]) -> list[Event]:
     """The children that may run now, each with an equal share of what the parent has left: none of it is in use."""
     state, most = calls[0].state, calls[0].state.limits
-    turns = None if most.turns is None else most.turns - state.turns_used
-    tokens = None if most.tokens is None else most.tokens - state.spent.tokens
-    dollars = None if most.dollars is None else most.dollars - state.spent.total_dollars
+    turns = _left(most.turns, state.turns_used)
+    tokens = _left(most.tokens, state.spent.tokens)
+    dollars = _left(most.dollars, state.spent.total_dollars)
     fewest = min([len(calls), *(whole for whole in (turns, tokens) if whole is not None)])
     of = max(1, fewest)  # one that is done may have used up all, and still has to give its result
     each = None if dollars is None else dollars / of
@@ -110,6 +110,11 @@ def _started(calls: Sequence[Pending]) -> list[Event]:
         _start(call, replace(most, turns=_part(turns, of, place), tokens=_part(tokens, of, place), dollars=each))
         for place, call in enumerate(calls[:of])
     ]
+
+
+def _left(most: T | None, used: T) -> T | None:
+    """What is left of a limit: nothing of one that a resume set below what is used."""
+    return None if most is None else most - min(most, used)
 
 
 def _part(whole: int | None, of: int, place: int) -> int | None:

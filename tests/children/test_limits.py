@@ -154,6 +154,31 @@ def test_a_child_that_used_up_all_before_its_process_died_gives_its_result_and_t
     resume(family([(2, False)], Limits()), runs).finished()
 
 
+@pytest.mark.parametrize(
+    ("before", "since", "error"),
+    [
+        (Limits(turns=6), Limits(turns=0), runner.errors.TurnLimit),
+        (Limits(tokens=900), Limits(tokens=1), runner.errors.TokenLimit),
+        (Limits(dollars=5.0), Limits(dollars=0.0001), runner.errors.DollarLimit),
+    ],
+    ids=["turns", "tokens", "dollars"],
+)
+def test_a_limit_that_a_resume_set_below_what_is_used_keeps_no_child_that_is_done_from_giving_its_result(
+    runs: Directory, before: Limits, since: Limits, error: type[runner.Stopped]
+) -> None:
+    """There is nothing left to share, not less than nothing."""
+
+    def die(state: replay.State, _events: object) -> None:
+        if state.run != "p" and state.phase == "done":
+            raise Died
+
+    with pytest.raises(Died):
+        start(family([(2, False)], before), runs, watch=die)
+    with pytest.raises(error):
+        resume(family([(2, False)], since), runs)
+    assert [e.text for e in events(runs) if isinstance(e, ResultRecorded)] == ["Done."]
+
+
 def test_where_too_little_is_left_for_all_some_children_wait(runs: Directory) -> None:
     """A share of nothing would stop a child before its first request."""
     agent = lead("a", "b", "c", limits=Limits(turns=3))

@@ -11,12 +11,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import eventlog
 import replay
 import runner
 import runner.testing
-from replay.events import AttemptEnded, AttemptMarked, RunStopped
+from replay.events import AttemptEnded, AttemptMarked, QuestionAnswered, RunStopped
 from replay.values import Effect
 from tests.support import stage
 
@@ -217,6 +219,44 @@ def test_a_hook_that_was_cut_off_leaves_its_question_open(runs: Path) -> None:
     assert stage.written(runs) == before
     runner.approve("r", question.id, "olga", runs=runs)
     assert stage.finished(resumed(runs, act)) == "over"
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["alone", "another person answers at the same moment"])
+def test_an_answer_of_a_hook_that_was_cut_off_at_its_next_question_counts_once(runs: Path, *, late: bool) -> None:
+    """The stop goes on from the state that has the answer: no second one is written, and no list calls it open."""
+
+    @runner.tool(approval=True)
+    def act(n: int) -> str:
+        return f"did {n}"
+
+    agent = stage.agent([runner.testing.tool_calls(("act", {"n": 1}), ("act", {"n": 2})), "over"], act)
+
+    def second(_state: replay.State, events: Sequence[object]) -> None:
+        """Who posts this has read the run before the line that was just written."""
+        if late and any(isinstance(event, QuestionAnswered) for event in events):
+            request = {"kind": "answer", "who": "bob", "verdict": "refuse", "question": "1.0-approve", "post": "m" * 16}
+            eventlog.store(runs).post("r", "answer-1.0-approve", msgspec.json.encode(request))
+
+    async def body(gate: Gate) -> object:
+        async def no_answer() -> None:
+            await gate.wait()
+
+        def hook(question: replay.Question) -> runner.Answer | Awaitable[None]:
+            return runner.Answer("approve", "ann") if question.id == "1.0-approve" else no_answer()
+
+        return await runner.start(agent, stage.TASK, runs=runs, run="r", on_question=hook, watch=second)
+
+    interrupted(runs, body)
+    assert [(e.id, e.answer, e.who) for e in stage.events(runs, QuestionAnswered)] == [
+        ("1.0-approve", "approve", "ann")
+    ]
+    (info,) = runner.list_runs(runs=runs)
+    assert info.status is not None
+    assert info.status.open_questions == ("1.1-approve",)
+    assert (
+        stage.finished(runner.resume_sync("r", agent, runs=runs, on_question=lambda _: runner.Answer("approve", "ann")))
+        == "over"
+    )
 
 
 def test_cancelling_twice_does_not_wait_for_what_does_not_end(runs: Path) -> None:
