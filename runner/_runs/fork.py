@@ -1,10 +1,10 @@
 """Fork: another run goes on from an earlier line, and repeats nothing that was done after that line.
 
 The parent is over from then on: two runs never act on one history. What it did after the line is the fork guard. The
-order: the locks of the history's origin and of the parent, the checks, all bytes of the fork durable, the stop in the
-parent's log, and only then the fork's name. Whatever goes wrong before the stop leaves the parent as it was; after it
-only one rename is left. If the process dies between the two, the parent is stopped without a fork, its stop names the
-fork that was meant, and forking it again makes it. The other order would leave two runs that both go on.
+order: the locks of the family's first run and of the parent, the checks, all bytes of the fork durable, the stop in
+the parent's log, and only then the fork's name. Whatever goes wrong before the stop leaves the parent as it was; after
+it only one rename is left. If the process dies between the two, the parent is stopped without a fork, its stop names
+the fork that was meant, and forking it again makes it. The other order would leave two runs that both go on.
 """
 
 import contextlib
@@ -154,17 +154,25 @@ def _line(parents: Mapping[str, str], run: str) -> list[str]:
 
 @contextlib.contextmanager
 def _family_held(store: eventlog.Store, run: str) -> Iterator[None]:
-    """Holds the origin of a fork's family: of two forks made at the same time, neither would see the other."""
+    """Holds the first run of a fork's family that can be held: of two forks made at once, neither would see the other.
+
+    That is the origin of the family. Where it is gone, or nobody can write to it, it is the first of its forks by name.
+    """
     header = store.header(run)
     with contextlib.ExitStack() as held:
         if header is not None and header.forked_from:
-            origin = _line(store.parents(), run)[-1]
-            try:
-                held.enter_context(load.held(store, origin))
-            except eventlog.RunLocked:
-                raise
-            except (eventlog.LogError, replay.ReplayError):
-                pass  # it is gone, or nobody can write to it: then nobody forks it either
+            parents = store.parents()
+            origin = _line(parents, run)[-1]
+            for name in [origin, *sorted(name for name in parents if _line(parents, name)[-1] == origin)]:
+                if name == run:  # it is held anyway
+                    break
+                try:
+                    held.enter_context(load.held(store, name))
+                    break
+                except eventlog.RunLocked:
+                    raise
+                except (eventlog.LogError, replay.ReplayError):
+                    continue
         yield
 
 

@@ -47,9 +47,14 @@ def test_while_one_fork_can_still_go_on_no_other_is_made(runs: Path, shop: Shop)
     assert len(runner.fork("p", at=2, runs=runs, new="h").fork_guard) == 1
 
 
-@pytest.mark.parametrize(("run", "other"), [("p", "f"), ("f", "p"), ("f", "g")])
-def test_two_forks_of_one_history_are_not_made_at_the_same_time(runs: Path, shop: Shop, run: str, other: str) -> None:
-    """Neither has its name yet when the other looks, so both would go on."""
+@pytest.mark.parametrize(
+    ("run", "other", "gone"),
+    [("p", "f", False), ("f", "p", False), ("f", "g", False), ("f", "g", True), ("g", "f", True)],
+)
+def test_two_forks_of_one_history_are_not_made_at_the_same_time(
+    runs: Path, shop: Shop, run: str, other: str, *, gone: bool
+) -> None:
+    """Neither has its name yet when the other looks, so both would go on; also when their origin is gone by then."""
 
     class Meanwhile(eventlog.Directory):
         """Runs, of which another is forked just before a fork of one has its name."""
@@ -63,6 +68,8 @@ def test_two_forks_of_one_history_are_not_made_at_the_same_time(runs: Path, shop
     for name in ("f", "g"):
         runner.fork("p", at=2, runs=runs, new=name)
         runner.stop(name, "ann", runs=runs)
+    if gone:
+        shutil.rmtree(runs / "p")
     assert runner.fork(run, at=2, runs=Meanwhile(runs), new="h").parent == run
 
 
