@@ -232,7 +232,12 @@ def redact(value: T, patterns: Sequence[SecretPattern] = SECRET_PATTERNS) -> T:
 
 def _redacted(name: str, value: Any, patterns: Sequence[SecretPattern]) -> Any:
     if isinstance(value, dict):
-        return {_masked(key, patterns): _redacted(key[-_NAME:], member, patterns) for key, member in value.items()}
+        shown: dict[str, Any] = {}
+        for key, member in value.items():
+            name = _masked(key, patterns)
+            distinct = name if name not in shown else f"{name} {len(shown) + 1}"  # two secrets look alike now
+            shown[distinct] = _redacted(key[-_NAME:], member, patterns)
+        return shown
     if isinstance(value, list):
         return [_redacted(name, member, patterns) for member in value]
     if not isinstance(value, str):

@@ -55,8 +55,9 @@ def test_what_looks_like_no_secret_is_left_alone(text: str) -> None:
 
 
 def test_a_secret_that_is_a_name_in_a_json_value_is_masked() -> None:
-    """Its owner named a member by it; what stands beside it stays."""
-    token = "ghp_" + "a1B2" * 9
+    """Its owner named a member by it; what stands beside it stays, of each of several."""
+    token, other = "ghp_" + "a1B2" * 9, "ghp_" + "c3D4" * 9
+    assert runner.review.redact({token: 1, other: 2}) == {"[secret]": 1, "[secret] 2": 2}
     assert runner.review.redact({token: {"of": [token, "x"]}}) == {"[secret]": {"of": ["[secret]", "x"]}}
 
 
