@@ -161,7 +161,7 @@ class Cursor:
         """Of a step that fails in here nothing is recorded: when it is tried again it has its number."""
         try:
             yield
-        except BaseException:
+        except BaseException:  # however it ended, nothing of it is recorded
             heapq.heappush(self._numbers[name], n)
             raise
 

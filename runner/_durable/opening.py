@@ -18,7 +18,7 @@ from runner._durable.demand import ControlSignal
 from runner._durable.program import Program
 from runner._durable.seam import HERE, Durable
 from runner._engine import opening, signals
-from runner._engine.loop import Watch
+from runner._engine.loop import Life, Watch
 from runner._engine.opening import GRACE, Opened
 from runner._engine.save_pool import counted, off_loop
 from runner._runs.questions import Finished, OnQuestion
@@ -75,11 +75,7 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         lines = () if fresh else (await off_loop(functools.partial(store.read, opened.state.run))).lines
         here = Durable(program, opened.state, held, Cursor(lines), on_question)
         HERE.set(here)
-        async with contextlib.AsyncExitStack() as while_it_lasts:
-            if life is not None:
-                while_it_lasts.enter_context(await off_loop(store.enter))
-                while_it_lasts.enter_context(signals.drains(life.drain))
-                while_it_lasts.enter_context(counted(2))  # a framework's loop waits for no disk
+        async with _held(life, store):
             try:
                 yield here
             except BaseException as error:
@@ -94,6 +90,17 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         HERE.set(outer)
         if life is not None:
             await off_loop(life.end)
+
+
+@contextlib.asynccontextmanager
+async def _held(life: Life | None, store: eventlog.Store) -> AsyncIterator[None]:
+    """While this lasts, others see that the run is held here, and signals drain it; nothing for one only looked at."""
+    with contextlib.ExitStack() as while_it_lasts:
+        if life is not None:
+            while_it_lasts.enter_context(await off_loop(store.enter))
+            while_it_lasts.enter_context(signals.drains(life.drain))
+            while_it_lasts.enter_context(counted(2))  # a framework's loop waits for no disk
+        yield
 
 
 async def _open(

@@ -77,13 +77,9 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     watcher the first line, in a thread of its own choice.
     """
     root = _root(store, workspace)
-    text = sanitize.clean(task)
-    if not text:
-        raise BadAgent("the task is empty")
+    text = _cleaned(task)
     clock = clock or Clock(store.now)
-    taken = _continued(load.finished(store, after)) if after is not None else {}
-    if child is not None:
-        taken |= {"fork_guard": child.fork_guard, "uid": child.uid, "parent_call": child.call}
+    taken = _taken_over(store, after, child)
     begun = clock.wall()
     name = run if run is not None else keys.run_id(agent.name, begun, os.urandom(4).hex())
     host, pid = store.host()
@@ -187,7 +183,20 @@ def _moved(root: str | None, logged: str | None) -> str | None:
     return root if root != logged else None
 
 
-def _continued(before: State) -> dict[str, Any]:
-    """What a run takes over from one it continues: the conversation, rebuilt as far as the model refused it."""
-    history = sent(before, rebuilt(before.messages[:], before.rebuilt_upto), WHOLE)
-    return {"history": history, "happened": load.happened(before), "fork_guard": before.fork_guard}
+def _cleaned(task: str) -> str:
+    text = sanitize.clean(task)
+    if not text:
+        raise BadAgent("the task is empty")
+    return text
+
+
+def _taken_over(store: eventlog.Store, after: str | None, child: ChildOf | None) -> dict[str, Any]:
+    """What a run has of its parent, or of one it continues: the conversation, rebuilt where the model refused it."""
+    taken: dict[str, Any] = {}
+    if after is not None:
+        before = load.finished(store, after)
+        history = sent(before, rebuilt(before.messages[:], before.rebuilt_upto), WHOLE)
+        taken = {"history": history, "happened": load.happened(before), "fork_guard": before.fork_guard}
+    if child is not None:
+        taken |= {"fork_guard": child.fork_guard, "uid": child.uid, "parent_call": child.call}
+    return taken

@@ -132,6 +132,12 @@ class Died(BaseException):
     """The process ends here."""
 
 
+def die(state: replay.State, _events: object) -> None:
+    """When a child is done, and its parent's log does not say so yet."""
+    if state.run != "p" and state.phase == "done":
+        raise Died
+
+
 @pytest.mark.parametrize(
     "limits",
     [Limits(turns=3, dollars=5.0), Limits(turns=3), Limits(tokens=350)],
@@ -141,11 +147,6 @@ def test_a_child_that_used_up_all_before_its_process_died_gives_its_result_and_t
     runs: Directory, limits: Limits
 ) -> None:
     """It was done, and its parent's log did not say so yet."""
-
-    def die(state: replay.State, _events: object) -> None:
-        if state.run != "p" and state.phase == "done":
-            raise Died
-
     with pytest.raises(Died):
         start(family([(2, False)], limits), runs, watch=die)
     with pytest.raises((runner.errors.TurnLimit, runner.errors.TokenLimit)):
@@ -167,11 +168,6 @@ def test_a_limit_that_a_resume_set_below_what_is_used_keeps_no_child_that_is_don
     runs: Directory, before: Limits, since: Limits, error: type[runner.Stopped]
 ) -> None:
     """There is nothing left to share, not less than nothing."""
-
-    def die(state: replay.State, _events: object) -> None:
-        if state.run != "p" and state.phase == "done":
-            raise Died
-
     with pytest.raises(Died):
         start(family([(2, False)], before), runs, watch=die)
     with pytest.raises(error):
