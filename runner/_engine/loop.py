@@ -82,7 +82,7 @@ class Life:
         self.drain = drain
         self.inflight = InFlight()
         self.watch = watch
-        self._told, self._left, self._uid = getattr(watch, "timed", None), getattr(watch, "left", None), uid
+        self._told, self._left, self._uid = getattr(watch, "timed", None), getattr(watch, "left", lambda _: None), uid
         self.decide: Callable[[AnyAgent, State, datetime], list[Event]] = decide
         self._root = Path(root) if root is not None else None
         self._moved, self._accept = moved, accept
@@ -91,7 +91,7 @@ class Life:
         self._over = False
         self._due_at = max(load.LEAST, log.snapshot.size if log.snapshot is not None else 0)
         self.closed = threading.Event()
-        self.on_closed: Callable[[], None] | None = None
+        self.on_closed: Callable[[], object] = lambda: None
         self._files: list[tuple[datetime, FileIntended | StepRecorded]] = []
         self._filing = threading.RLock()
         self.mailbox = Mailbox(log)
@@ -143,7 +143,7 @@ class Life:
                     came = []
                 intents, error = self._intents(state, now, error)
                 if came or intents:
-                    state = await self.save(replay.fold(state, now, intents), now, [*came, *intents])
+                    state = await self._save_with(state, now, came, intents)
                 self.mailbox.saved()
                 if error is not None and not self._flight:
                     raise error
@@ -206,10 +206,9 @@ class Life:
         if RunStopped in kinds:
             self._no_more_files()  # what is cut off and still runs must not write after the stop
         room = ROOM if AttemptMarked in kinds else 0
-        *parts, last = save_pool.lines(encoded)
-        told = 0
-        for group in (*parts, last):
-            says = functools.partial(status.of, state, now) if group is last else None
+        told, groups = 0, save_pool.lines(encoded)
+        for group in groups:
+            says = functools.partial(status.of, state, now) if group is groups[-1] else None
             line = await save_pool.appended(self.log, self._told, now, group, room=room, status=says)
             self.clock.wrote(line.at)
             state = replace(state, seq=line.seq, life=line.life, at=line.at)
@@ -220,11 +219,19 @@ class Life:
 
     def show(self, state: State, events: Sequence[Event]) -> None:
         """Show the watcher what a save wrote; its error must not end the run."""
-        if self.watch is not None:
-            try:
+        with contextlib.suppress(Exception):  # the user's code
+            if self.watch is not None:
                 self.watch(state, events)
-            except Exception:  # noqa: BLE001 (the user's code)
-                return
+
+    async def _save_with(self, state: State, now: datetime, came: Sequence[Event], intents: Sequence[Event]) -> State:
+        """Save what came back with what comes next: alone, before it raises, when there is no room for both."""
+        before = self.log.seq
+        try:
+            return await self.save(replay.fold(state, now, intents), now, [*came, *intents])
+        except eventlog.DiskFull:
+            if came and intents and self.log.seq == before:
+                await self.save(state, now, came)
+            raise
 
     async def _compact(self, state: State) -> State:
         """Keep the state as a snapshot. When that finds no room the run goes on, and tries again a good while later."""
@@ -247,10 +254,9 @@ class Life:
     def _workspace(self, call: str, writable: bool) -> Workspace | None:  # noqa: FBT001 (a callback)
         if self._root is None:
             return None
-        refused = None if writable else "it only reads"
 
         def read_only() -> str | None:
-            return "the run was parked" if self._over else refused
+            return "the run was parked" if self._over else None if writable else "it only reads"
 
         return Workspace(self._root, call, self.record, read_only, self.store.disk, self._filing)
 
@@ -282,8 +288,7 @@ class Life:
 
     def _close(self) -> None:
         with contextlib.suppress(Exception):  # a watcher's own
-            if self._left is not None:
-                self._left(self._uid)
+            self._left(self._uid)
         try:
             self.after = load.close(self.store, self.log, self.clock.clock)
         except (eventlog.LogError, replay.ReplayError, OSError) as error:
@@ -292,5 +297,4 @@ class Life:
         finally:
             self._teller.end()
             self.closed.set()
-            if self.on_closed is not None:
-                self.on_closed()
+            self.on_closed()

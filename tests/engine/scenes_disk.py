@@ -26,17 +26,18 @@ def _ended(run: Callable[[], runner.Outcome]) -> str:
     return outcome.answer if isinstance(outcome, runner.Finished) else type(outcome).__name__
 
 
-def fills_the_disk(runs: str, ran: str, *, full: bool = True) -> str:
-    """Results that fill the segment, on a disk without room for another one."""
+def fills_the_disk(runs: str, ran: str, *, full: bool = True, each: int = 1, size: int = 6_000) -> str:
+    """Results that fill the segment, on a disk without room for another one; `each` calls in a reply."""
 
     @runner.tool
     def act(call: runner.Call) -> str:
         if full and call.id == "3.0":
             _full(Path(runs) / "r")
         stage.note(ran, call.id)
-        return "x" * 6_000
+        return "x" * size
 
-    return _ended(lambda: stage.on(runs, stage.agent([*[runner.testing.tool_calls(("act", {}))] * 30, "over"], act)))
+    replies = [runner.testing.tool_calls(*[("act", {})] * each)] * 30
+    return _ended(lambda: stage.on(runs, stage.agent([*replies, "over"], act)))
 
 
 def returns_too_much(runs: str, *, full: bool = True) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
+
+import pytest
 
 import runner
 from replay.events import AttemptMarked
@@ -11,15 +14,22 @@ from tests.support import stage
 from tests.support.forkserver import ForkServer
 
 
-def test_a_full_disk_refuses_the_marker_and_no_result_is_lost(forks: ForkServer, runs: Path, tmp_path: Path) -> None:
-    """Room for the result was laid and synced before the marker, so whatever ran has its result on disk."""
+@pytest.mark.parametrize(("each", "size"), [(1, 6_000), (3, 60_000)], ids=["a call in a reply", "a call follows"])
+def test_a_full_disk_refuses_the_marker_and_no_result_is_lost(
+    forks: ForkServer, runs: Path, tmp_path: Path, each: int, size: int
+) -> None:
+    """Room for the result was laid and synced before the marker, so whatever ran has its result on disk.
+
+    So it is where the next call's marker would have shared the line of the result.
+    """
     ran = tmp_path / "ran"
-    assert forks.run(scenes_disk.fills_the_disk, runs=runs, ran=ran).value == "DiskFull"
+    fills = functools.partial(forks.run, scenes_disk.fills_the_disk, runs=runs, ran=ran, each=each, size=size)
+    assert fills().value == "DiskFull"
     calls = ran.read_text().split()
     assert 5 < len(calls) < 30
     assert [marked.call for marked in stage.events(runs, AttemptMarked)] == calls
     assert list(stage.results(runs)) == calls
-    assert forks.run(scenes_disk.fills_the_disk, runs=runs, ran=ran, full=False).value == "over"
+    assert fills(full=False).value == "over"
     assert len(set(ran.read_text().split())) == len(ran.read_text().split())
 
 
