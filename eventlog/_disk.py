@@ -130,17 +130,18 @@ class Disk:
         """Make the file durable whole, its times too. macOS: ask the drive to empty its cache."""
         _flush(fd)
 
-    def sync_dir(self, path: Path) -> bool:
-        """Make the names in a directory durable; False when this file system refuses to sync directories."""
-        fd = os.open(path, _DIRECTORY)
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
+        """Make the names in a directory, open as `fd` if given, durable; False when this file system refuses that."""
+        own = os.open(path, _DIRECTORY) if fd is None else fd
         try:
-            _flush(fd)
+            _flush(own)
         except OSError as error:
             if error.errno in _CANNOT_SYNC:
                 return False
             raise
         finally:
-            os.close(fd)
+            if fd is None:
+                os.close(own)
         return True
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:

@@ -73,5 +73,8 @@ class Within(Disk):
     def unlink(self, path: Path, *, within: int | None = None) -> None:
         self._disk.unlink(path, within=within or self._at(path))
 
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
+        return self._disk.sync_dir(path, fd=self._fd if path == self._directory else fd)
+
     def _at(self, path: Path) -> int | None:
         return self._fd if path.parent == self._directory else None

@@ -87,7 +87,7 @@ class Process(eventlog.Disk):
         """Leave the page cache as a sync that failed does; the caller raises the error."""
         self.machine.sync_failed(self._file(fd), pages)
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:  # noqa: ARG002 - it is the one of that path
         self.machine.sync_directory(path)
         return True
 

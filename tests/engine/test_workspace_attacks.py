@@ -191,9 +191,9 @@ class Forgets(simdisk.DiskProxy):
 
     place = Path()
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
         """Leave the workspace's out."""
-        return path.is_relative_to(self.place) or self.inner.sync_dir(path)
+        return path.is_relative_to(self.place) or self.inner.sync_dir(path, fd=fd)
 
 
 @pytest.mark.fault("power cut after a resume")

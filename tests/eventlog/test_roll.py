@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
+import resource
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +18,8 @@ from tests.support.file_logs import file_log
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.forkserver import ForkServer
 
 ONE, TWO, SNAP = "seg-000001.jsonl", "seg-000002.jsonl", "snap-1.json"
 ROLL = [
@@ -166,6 +171,26 @@ def test_a_next_segment_that_cannot_be_made_leaves_the_zeros_of_the_last_one(tmp
     log.append(AT, [event(5)])
     log.close()
     goes_on(tmp_path)
+
+
+def compacts_with_one_descriptor(runs: str) -> int:
+    """Compact a log in a process that may open one file more, and no second one; give the snapshot's line."""
+    log = eventlog.store(runs).create("r", at=AT, events=[OPENING])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    held: list[int] = []
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    os.close(held.pop())
+    snapshot = log.compact(STATE, 1)
+    log.append(AT, [event(5)])
+    return -1 if snapshot is None else snapshot.seq
+
+
+def test_a_roll_needs_no_descriptor_but_the_next_segments(tmp_path: Path, forks: ForkServer) -> None:
+    """Once that has its name, one that is missing would leave the writer dead."""
+    assert forks.run(compacts_with_one_descriptor, runs=tmp_path).value == 1
+    assert numbers(tmp_path) == [0, 1, 2, 3]
 
 
 @pytest.mark.fault("stolen lock")

@@ -112,7 +112,7 @@ def test_a_file_system_that_refuses_to_sync_directories(tmp_path: Path) -> None:
         def real(self, path: Path) -> str:  # noqa: ARG002 - the verb's signature
             return "/"
 
-        def sync_dir(self, path: Path) -> bool:  # noqa: ARG002 - the verb's signature
+        def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:  # noqa: ARG002 - the verb's signature
             return False
 
     eventlog.Directory(tmp_path, disk=Refusing()).create("r", at=AT, events=[OPENING]).close()

@@ -23,7 +23,7 @@ class Quick(Disk):
     def sync(self, fd: int) -> None:
         """Leave it to the page cache."""
 
-    def sync_dir(self, path: Path) -> bool:  # noqa: ARG002 - the verb's signature
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:  # noqa: ARG002 - the verb's signature
         """Leave it to the page cache."""
         return True
 

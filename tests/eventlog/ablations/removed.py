@@ -64,17 +64,17 @@ class HeadBeforeSync(simdisk.DiskProxy):
 class NoDirectorySync(simdisk.DiskProxy):
     """The names in the run's directory are never made durable."""
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
         """Leave the run's directory out."""
-        return path.name == RUN or self.inner.sync_dir(path)
+        return path.name == RUN or self.inner.sync_dir(path, fd=fd)
 
 
 class NoParentSync(simdisk.DiskProxy):
     """The run's own name is never made durable."""
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
         """Leave the directory of runs out."""
-        return path == RUNS or self.inner.sync_dir(path)
+        return path == RUNS or self.inner.sync_dir(path, fd=fd)
 
 
 class RenameBeforeSync(simdisk.DiskProxy):
@@ -168,9 +168,9 @@ class NoNameSync(simdisk.DiskProxy):
         super().rename(source, target, within=within)
         self._renamed = is_segment(target.name)
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
         """Leave the sync out that follows a segment's rename."""
-        return (self._renamed and path.name == RUN) or self.inner.sync_dir(path)
+        return (self._renamed and path.name == RUN) or self.inner.sync_dir(path, fd=fd)
 
 
 class NoRollSync(simdisk.DiskProxy):
@@ -183,9 +183,9 @@ class NoRollSync(simdisk.DiskProxy):
         super().rename(source, target, within=within)
         self._rolled = is_segment(target.name) and target.name != "seg-000001.jsonl"
 
-    def sync_dir(self, path: Path) -> bool:
+    def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:
         """Leave out the sync that follows."""
-        return self._rolled or self.inner.sync_dir(path)
+        return self._rolled or self.inner.sync_dir(path, fd=fd)
 
 
 def claims_at_once(patch: pytest.MonkeyPatch) -> None:
