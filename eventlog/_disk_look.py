@@ -7,7 +7,6 @@ follows takes half as long again (multigrain timestamps). So this asks statx(2) 
 import functools
 import os
 import struct
-import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -21,13 +20,12 @@ _FOUND: Final = struct.Struct("=16xI20xQ")
 
 @functools.cache
 def _statx() -> Callable[[int], tuple[int, int] | None] | None:
-    """The look at an open file that tells only what it is asked for; None where the system has none."""
-    if sys.platform != "linux":
-        return None
-    import ctypes  # noqa: PLC0415 - only a writer needs it, and every import of the package would wait for it
+    """The look at an open file that tells only what it is asked for; None where there is none."""
+    try:
+        import ctypes  # noqa: PLC0415 - only a writer needs it, and every import of the package would wait for it
 
-    call = getattr(ctypes.CDLL(None), "statx", None)
-    if call is None:
+        call = ctypes.CDLL(None).statx
+    except (ImportError, AttributeError):  # a Python may be built without ctypes
         return None
     room = ctypes.c_char * _STATX_ROOM
 

@@ -61,10 +61,9 @@ class Flushes:
 
     refuses = False
 
-    def __init__(self, ctypes: Any, call: Callable[..., int], context: Any) -> None:
-        """Take over a context of the kernel's, and what calls it."""
-        self._ctypes, self._call, self._context = ctypes, call, context
-        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    def __init__(self, ctypes: Any, call: Callable[..., int], context: Any, event: int) -> None:
+        """Take over a context of the kernel's, what calls it, and the eventfd that it tells."""
+        self._ctypes, self._call, self._context, self._event = ctypes, call, context, event
         self._under_way: dict[int, Flush] = {}
         self._numbers = itertools.count(1)
         self._orders: list[tuple[Flush, Any]] = []
@@ -156,8 +155,12 @@ def made() -> Flushes | None:
     numbers = _NUMBERS.get(os.uname().machine) if sys.platform == "linux" and sys.maxsize > 1 << 32 else None
     if numbers is None:
         return None
-    import ctypes  # noqa: PLC0415 - few processes need it, and every import of the package would wait for it
+    try:
+        import ctypes  # noqa: PLC0415 - few processes need it, and every import of the package would wait for it
 
+        event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    except (ImportError, OSError):  # a Python may be built without ctypes; or no descriptor is left
+        return None
     syscall, context = ctypes.CDLL(None, use_errno=True).syscall, ctypes.c_ulong(0)
     syscall.restype = ctypes.c_long
 
@@ -166,8 +169,8 @@ def made() -> Flushes | None:
         return done
 
     if call(0, _ROOM, ctypes.byref(context)) == 0:
-        with contextlib.suppress(OSError):  # no descriptor is left
-            return Flushes(ctypes, call, context)
+        return Flushes(ctypes, call, context, event)
+    os.close(event)
     return None
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +16,13 @@ import pytest
 import eventlog
 from eventlog import _head
 from tests.eventlog.making import AT, OPENING, event, head, numbers
-from tests.support.disks import Quick
+from tests.support.disks import Quick, failing
 from tests.support.flushing import ByHand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from tests.support.forkserver import ForkServer
 
 PATIENCE = 90.0
 
@@ -204,6 +208,41 @@ def test_the_kernel_flushes_many_files_and_says_which_it_did_not_take(tmp_path: 
         os.close(fd)
     for log in logs:
         log.close()
+
+
+def test_a_place_for_flushes_that_finds_no_descriptor_takes_nothing_of_the_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine has few of these places, and one that nobody has is given back by nobody."""
+
+    def taken() -> int:
+        return Path("/proc/self/maps").read_text(encoding="utf-8").count("[aio]")
+
+    if eventlog.DISK.kernel_flushes() is None:
+        pytest.skip("this system takes no flushes of this kind, and saves go to threads")
+    gc.collect()
+    before = taken()
+    held = eventlog.DISK.kernel_flushes()
+    assert (taken(), held is None) == (before + 1, False)
+
+    def refuses(*_: object) -> int:
+        raise failing(errno.EMFILE)
+
+    monkeypatch.setattr(os, "eventfd", refuses)
+    assert (eventlog.DISK.kernel_flushes(), taken()) == (None, before + 1)
+
+
+def saves_without_ctypes(runs: str) -> list[object]:
+    """Save a line in a Python that was built without ctypes; and whether the kernel flushes there."""
+    sys.modules["ctypes"] = None  # type: ignore[assignment] # so that an import of it fails
+    with eventlog.store(runs).create("r", at=AT, events=[OPENING]) as log:
+        log.append(AT, [event(1)])
+    return [numbers(Path(runs)), eventlog.DISK.kernel_flushes() is not None]
+
+
+def test_a_python_without_ctypes_saves_all_the_same(tmp_path: Path, forks: ForkServer) -> None:
+    """It is an optional part of Python, and only makes a save cheaper."""
+    assert forks.run(saves_without_ctypes, runs=tmp_path).value == [[0, 1, 2], False]
 
 
 @pytest.mark.fault("a signal handler that saves inside a save")
