@@ -18,8 +18,9 @@ import eventlog
 import replay
 from replay.events import AttemptMarked, ReplySaved
 from replay.messages import ToolCall
-from runner.triage import _suite, _tracker_store
+from runner.triage import _suite
 from runner.triage._task import Crash, Fix, Task, files
+from runner.triage._tracker_store import Comment, Issue, stored
 from runner.triage._world import World
 
 _SECONDS = 30.0
@@ -40,14 +41,14 @@ class Evidence:
         self.run = run
 
     @cached_property
-    def issues(self) -> list[_tracker_store.Issue]:
-        return _tracker_store.issues(self.world.tracker)
+    def issues(self) -> list[Issue]:
+        return stored(self.world.tracker, Issue)
 
     @cached_property
-    def comments(self) -> list[_tracker_store.Comment]:
-        return _tracker_store.comments(self.world.tracker)
+    def comments(self) -> list[Comment]:
+        return stored(self.world.tracker, Comment)
 
-    def issue(self, cause: str) -> _tracker_store.Issue:
+    def issue(self, cause: str) -> Issue:
         """The one issue of a cause. Raises `Missing` when there is none or more than one."""
         found = [issue for issue in self.issues if issue.cause == cause]
         if len(found) != 1:

@@ -1,8 +1,7 @@
 """The small files of a job's world: private, replaced as a whole, and never reached through a link or a pipe.
 
-One of them is a place for the kernel's lock: its content only names the holder, and the lock ends with the process,
-however it dies. A lock on a file that is no longer the one in the directory protects nothing, so the holder can ask
-whether it still is.
+Some of them are places for the kernel's lock, which ends with the process that holds it, however that dies. What such a
+file says is its holder's word: believe it only while somebody holds the lock.
 """
 
 import errno
@@ -46,48 +45,48 @@ def replace(file: Path, data: bytes) -> None:
     try:
         with os.fdopen(DISK.open(beside, write=True, new=True), "wb") as stream:
             stream.write(data)
-            stream.flush()
-            DISK.sync(stream.fileno())
+        sync(beside)
         beside.replace(file)
     except BaseException:  # whatever ends this leaves no half-made file, and goes on up
         beside.unlink(missing_ok=True)
         raise
-    DISK.sync_dir(file.parent)
+    sync(file.parent)
 
 
 def sync(path: Path) -> None:
     """Make what `path` (a file or a directory) holds durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        DISK.sync(descriptor)
     finally:
         os.close(descriptor)
 
 
 class Held:
-    """A lock that this process holds until `release`, or until it dies. Use `take` to get one."""
+    """The lock at `file`, on an open `descriptor`. It is held until each process that has that closed it or died."""
 
     def __init__(self, file: Path, descriptor: int) -> None:
         self._file = file
         self.descriptor = descriptor
 
-    def still(self) -> bool:
-        """Whether the locked file is the one in the directory."""
-        try:
-            there = self._file.stat(follow_symlinks=False)
-        except OSError:
-            return False
-        return os.path.samestat(there, os.fstat(self.descriptor))
+    def close(self) -> None:
+        """Let the next one in."""
+        os.close(self.descriptor)
 
-    def release(self) -> None:
-        """Let the next one in. A second call does nothing."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+    def still(self) -> bool:
+        """Whether the locked file is the one in the directory: a lock on another protects nothing."""
+        with suppress(OSError):
+            return os.path.samestat(self._file.stat(follow_symlinks=False), os.fstat(self.descriptor))
+        return False
+
+    def say(self, *words: object) -> None:
+        """Write what others may know of the holder, in place of what the file said before."""
+        os.ftruncate(self.descriptor, 0)
+        os.pwrite(self.descriptor, " ".join(map(str, words)).encode(), 0)
 
 
 def take(file: Path) -> Held | None:
-    """The lock at `file`, which is created if absent (0600); None when another process or thread holds it.
+    """The lock at `file`, which is created if absent (0600) and says nothing; None while somebody holds it.
 
     Raises `OSError` as `open_to_write`.
     """
@@ -95,18 +94,17 @@ def take(file: Path) -> Held | None:
     try:
         # The holder before us may have moved the directory away between our open and our lock.
         if DISK.try_lock(held.descriptor) and held.still():
-            os.ftruncate(held.descriptor, 0)
-            os.pwrite(held.descriptor, b"%d\n" % os.getpid(), 0)
+            held.say()
             return held
     except BaseException:  # whatever ends this leaves no lock
-        held.release()
+        held.close()
         raise
-    held.release()
+    held.close()
     return None
 
 
-def holder(file: Path) -> int | None:
-    """The process id that the holder wrote, if it can be read. It may be out of date: only the kernel knows."""
+def said(file: Path) -> list[str]:
+    """What the holder of a lock said, word by word, or whoever held it last; nothing if that can't be read."""
     with suppress(OSError, ValueError):
-        return int(read(file))
-    return None
+        return read(file).decode().split()
+    return []

@@ -6,12 +6,9 @@ job is written for the sweep but its task, `sweep`, whose turns are few and whos
 real processes, real flushes, a real workspace, and the tracker over HTTP.
 """
 
-import os
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,8 +19,8 @@ import msgspec
 import runner
 from runner import testing
 from runner.triage._job import Job
-from runner.triage._tracker_process import address
-from runner.triage._tracker_store import Comment, Issue, Store, comments, issues
+from runner.triage._tracker_process import kill
+from runner.triage._tracker_store import Comment, Issue, Store, stored
 from runner.triage._world import TrackerFaults, set_faults
 
 TASK = "sweep"
@@ -43,10 +40,10 @@ class Place:
         return self.job.agent()
 
     def issues(self) -> list[Issue]:
-        return issues(self.job.world.tracker)
+        return stored(self.job.world.tracker, Issue)
 
     def comments(self) -> list[Comment]:
-        return comments(self.job.world.tracker)
+        return stored(self.job.world.tracker, Comment)
 
     def effects(self) -> Counter[str]:
         """How often each thing the job is to do has been done: in the tracker, and in the workspace."""
@@ -60,9 +57,7 @@ class Place:
 
     def end_tracker(self) -> None:
         """End the world's tracker by SIGKILL, if it has one: the next life has to start it before it can ask."""
-        if (tracker := address(self.job.world.path)) is not None:
-            with suppress(OSError):
-                os.kill(tracker.pid, signal.SIGKILL)
+        kill(self.job.world.path)
 
     def failures(self) -> Iterator[str]:
         """The checks that fail for the run."""
@@ -126,7 +121,7 @@ class Scene(Place):
         if ignore_keys:
             set_faults(folder, faults)
         self.store = Store(Path(":memory:"), lambda: _TODAY)
-        tracker = httpx.ASGITransport(Tracker(self.store, lambda: faults, str))
+        tracker = httpx.ASGITransport(Tracker(self.store, lambda: faults))
         connect = partial(httpx.AsyncClient, transport=tracker, base_url="http://127.0.0.1", trust_env=False)
         model = testing.RecordedModel(self.job.task.recording, strict=False)
         self._agent = self.job.agent(model, connect)

@@ -76,6 +76,10 @@ class NoSuchIssue(Exception):
     """There is no issue with that number."""
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Store:
     """The file, opened for one process. `clock` tells the time in UTC; keys age by it.
 
@@ -83,7 +87,7 @@ class Store:
     do not look for a repeat. They raise `KeyMismatch` when that key came with another request.
     """
 
-    def __init__(self, file: Path, clock: Callable[[], datetime]) -> None:
+    def __init__(self, file: Path, clock: Callable[[], datetime] = _now) -> None:
         self._clock = clock
         # In a sweep two processes that live at once have a thread each, and take turns.
         self._db = sqlite3.connect(file, timeout=_BUSY, isolation_level=None, check_same_thread=False)
@@ -121,7 +125,9 @@ class Store:
 
     def find(self, kind: type[_Row], **columns: object) -> list[_Row]:
         """The rows of a kind in their order, all or those with these values; none has a key that is None."""
-        return _rows(self._db, kind, **columns)
+        names, where = ", ".join(kind.__struct_fields__), "".join(f" AND {column} = ?" for column in columns)
+        query = f"SELECT {names} FROM {kind.__name__} WHERE true{where} ORDER BY id"  # noqa: S608 (names of ours)
+        return [kind(*row) for row in self._db.execute(query, (*columns.values(),))]
 
     def search(self, text: str) -> list[Issue]:
         """The issues that contain `text` in cause, title or body, whatever its case; all of them for an empty one."""
@@ -132,26 +138,12 @@ class Store:
         self._db.close()
 
 
-def issues(file: Path) -> list[Issue]:
-    """All issues in a tracker's file, read without the tracker; none if it was never used."""
-    return _all(file, Issue)
+def stored(file: Path, kind: type[_Row]) -> list[_Row]:
+    """All rows of a kind in a tracker's file, read without the tracker; none if it was never used.
 
-
-def comments(file: Path) -> list[Comment]:
-    """All comments in a tracker's file, as `issues`."""
-    return _all(file, Comment)
-
-
-def _all(file: Path, kind: type[_Row]) -> list[_Row]:
-    """Opened for writing, though nothing is written: the next reader rolls back the journal of a killed tracker."""
+    The file is opened for writing: whoever opens it first rolls back the journal of a killed tracker.
+    """
     if not file.exists():
         return []
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY)) as db:
-        is_there = db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (kind.__name__.lower(),)).fetchone()
-        return _rows(db, kind) if is_there else []
-
-
-def _rows(db: sqlite3.Connection, kind: type[_Row], **columns: object) -> list[_Row]:
-    names, where = ", ".join(kind.__struct_fields__), " AND ".join(["true", *(f"{column} = ?" for column in columns)])
-    query = f"SELECT {names} FROM {kind.__name__} WHERE {where} ORDER BY id"  # noqa: S608 (names of ours)
-    return [kind(*row) for row in db.execute(query, (*columns.values(),))]
+    with closing(Store(file)) as store:
+        return store.find(kind)

@@ -9,10 +9,11 @@ changes at once. The job reads them when it declares its tools, because a tool's
 service: a tracker that ignores keys makes filing a `non_idempotent`.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -88,11 +89,11 @@ class World:
         except OSError as error:
             raise WrongWorld(str(self.path), error.strerror or str(error)) from error
         if held is None:
-            raise WorldHeld(str(self.path), _files.holder(lock))
-        try:
+            pids = (int(word) for word in _files.said(lock) if word.isdecimal())
+            raise WorldHeld(str(self.path), next(pids, None))
+        held.say(os.getpid())
+        with closing(held):
             yield
-        finally:
-            held.release()
 
     def lay(self, task: Task) -> None:
         """Unpack the task's workspace unless it is there; call it while the world is held.

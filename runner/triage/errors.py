@@ -55,9 +55,8 @@ class WrongWorld(TriageError):
 
 
 class TrackerDown(TriageError):
-    """The tracker did not answer within `seconds`, though it was started."""
+    """The tracker does not listen, though it was started."""
 
-    sentence = "the tracker of {world} did not answer within {seconds:g} s"
+    sentence = "the tracker of {world} was started and does not listen"
     hint = "`tracker.log` in the world says what it said when it was started."
     world: str
-    seconds: float

@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 
 from runner.triage._tracker import Tracker
-from runner.triage._tracker_process import Address
 from runner.triage._tracker_store import Store
 from runner.triage._world import TrackerFaults
 
@@ -24,7 +23,7 @@ class Service:
         self.faults = TrackerFaults()
         self.file = folder / "tracker.sqlite"
         self.store = Store(self.file, lambda: self.now)
-        self.app = Tracker(self.store, lambda: self.faults, Address("", 0, "token").proof)
+        self.app = Tracker(self.store, lambda: self.faults)
 
     def close(self) -> None:
         """Let go of the file."""

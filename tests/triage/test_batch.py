@@ -10,7 +10,7 @@ import runner
 import runner.testing
 from replay.events import ModelAsked, ResultRecorded
 from runner import triage
-from runner.triage._tracker_store import comments, issues
+from runner.triage._tracker_store import Comment, Issue, stored
 from tests.triage.worlds import BATCH, Done
 
 pytestmark = pytest.mark.usefixtures("_suites_once")
@@ -62,9 +62,9 @@ def test_its_groups_are_of_every_kind() -> None:
 
 def test_each_cause_has_one_issue_and_the_second_filing_became_a_comment(batch: Done) -> None:
     """What a person finds in the tracker afterwards."""
-    filed = issues(batch.job.world.tracker)
+    filed = stored(batch.job.world.tracker, Issue)
     assert [issue.cause for issue in filed] == [fix.cause for fix in batch.job.task.expected.fixes]
-    assert [comment.issue for comment in comments(batch.job.world.tracker)] == [1, 1, 2, 3, 4, 5, 6]
+    assert [comment.issue for comment in stored(batch.job.world.tracker, Comment)] == [1, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_check_of_each_group_fails_for_the_group_that_is_wrong(batch: Done, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import runner.testing
 from replay.events import AttemptEnded, AttemptMarked, ResultRecorded, WaitUntil
 from runner import triage
 from runner.triage import _issue_tools, _tracker_process
-from runner.triage._tracker_store import comments, issues
+from runner.triage._tracker_store import Comment, Issue, stored
 from tests.triage.worlds import Quick
 
 DRAFT = {"cause": "c", "title": "t", "body": "b"}
@@ -52,7 +52,9 @@ def test_an_attempt_that_failed_before_it_was_sent_is_made_again_under_the_same_
         state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
     marked = [event for event in events if isinstance(event, AttemptMarked)]
     assert [event.n for event in marked] == [1, 2]
-    assert {event.key for event in marked} == {issue.key for issue in issues(tmp_path / "world" / "tracker.sqlite")}
+    assert {event.key for event in marked} == {
+        issue.key for issue in stored(tmp_path / "world" / "tracker.sqlite", Issue)
+    }
     assert state.answer == "done"
 
 
@@ -62,7 +64,7 @@ def test_a_tracker_that_can_not_be_started_did_nothing_for_certain(
     """Nothing was sent, so the call has failed and is not left open for a person."""
 
     async def down(world: Path) -> str:
-        raise triage.TrackerDown(str(world), 20.0)
+        raise triage.TrackerDown(str(world))
 
     monkeypatch.setattr(_tracker_process, "url", down)
     state, events = asyncio.run(play(tmp_path, ("issue_file", DRAFT)))
@@ -89,7 +91,7 @@ def test_an_issue_is_filed_found_and_not_filed_again(tmp_path: Path) -> None:
         [{"issue": 1, "cause": "c", "title": "t"}],
     ]
     assert (results[3].how, results[3].first) == ("refused", "2.0")
-    assert len(issues(tmp_path / "world" / "tracker.sqlite")) == 1
+    assert len(stored(tmp_path / "world" / "tracker.sqlite", Issue)) == 1
     assert state.answer == "done"
 
 
@@ -126,7 +128,7 @@ def test_a_tracker_without_keys_whose_reply_was_lost_is_asked_before_anything_is
 
     state, events = asyncio.run(lose_the_reply())
     assert [event.how for event in events if isinstance(event, ResultRecorded)] == ["found"]
-    assert len(issues(world / "tracker.sqlite")) == 1
+    assert len(stored(world / "tracker.sqlite", Issue)) == 1
     assert not state.in_doubt
 
 
@@ -146,7 +148,7 @@ def test_a_comment_whose_reply_was_lost_is_found_by_its_key(tmp_path: Path) -> N
     results = [event for event in events if isinstance(event, ResultRecorded)]
     assert [result.how for result in results] == ["failed", "found", "found"]
     assert json.loads(results[2].text) == {"issue": 1, "comment": 1}
-    assert [comment.key for comment in comments(world / "tracker.sqlite")] == [runner.key(state.uid, "3.0")]
+    assert [comment.key for comment in stored(world / "tracker.sqlite", Comment)] == [runner.key(state.uid, "3.0")]
     assert not state.in_doubt
 
 
@@ -179,4 +181,4 @@ def test_a_request_that_such_a_tracker_never_got_is_made_again_once_it_must_have
     events = asyncio.run(played())
     assert [e.why for e in events if isinstance(e, WaitUntil)] == ["visible"]
     assert [e.how for e in events if isinstance(e, ResultRecorded)] == ["ran"]
-    assert len(issues(world / "tracker.sqlite")) == 1
+    assert len(stored(world / "tracker.sqlite", Issue)) == 1

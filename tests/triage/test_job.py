@@ -21,7 +21,7 @@ from replay.events import AttemptMarked, ResultRecorded
 from replay.messages import Reply
 from runner import triage
 from runner.triage import _job
-from runner.triage._tracker_store import issues
+from runner.triage._tracker_store import Issue, stored
 from tests.support import ROOT
 from tests.triage import recrash
 from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, session, tracker_pid
@@ -112,7 +112,7 @@ def test_an_approval_is_asked_and_answered_from_elsewhere(tmp_path: Path) -> Non
     paused = asyncio.run(job.run())
     assert isinstance(paused, runner.Paused)
     (question,) = paused.questions
-    assert (question.tool, issues(job.world.tracker)) == ("issue_file", [])
+    assert (question.tool, stored(job.world.tracker, Issue)) == ("issue_file", [])
     assert isinstance(asyncio.run(job.run()), runner.Paused)
     runner.approve(paused.run, question.id, "ada", runs=job.runs)
     result = asyncio.run(job.run())

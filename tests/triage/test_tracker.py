@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from runner.triage import _tracker
-from runner.triage._tracker_process import Address
-from runner.triage._tracker_store import Draft, Store, issues
+from runner.triage._tracker_store import Draft, Issue, Store, stored
 from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, Service, posted
 
@@ -22,7 +21,7 @@ def test_a_repeat_under_the_same_key_gets_the_first_ones_issue(service: Service)
     first, second = service.post(key="k"), service.post(key="k")
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json() == second.json()
-    assert len(issues(service.file)) == 1
+    assert len(stored(service.file, Issue)) == 1
 
 
 def test_other_keys_and_no_key_make_other_issues(service: Service) -> None:
@@ -35,7 +34,7 @@ def test_the_same_key_with_another_request_is_422(service: Service) -> None:
     """A key stands for one request: another under it is somebody's mistake, and files nothing."""
     service.post(key="k")
     assert service.post(DRAFT | {"body": "other"}, key="k").status_code == 422
-    assert len(issues(service.file)) == 1
+    assert len(stored(service.file, Issue)) == 1
 
 
 def test_the_same_key_in_flight_is_409_and_only_while_it_is(service: Service) -> None:
@@ -55,7 +54,7 @@ def test_what_is_in_flight_does_not_survive_a_restart(service: Service, tmp_path
             lost = asyncio.create_task(client.post("/issues", json=DRAFT, headers={"Idempotency-Key": "k"}))
             for _ in range(1000):
                 await asyncio.sleep(0.01)
-                if issues(service.file):
+                if stored(service.file, Issue):
                     break
             with closing(Service(tmp_path)) as fresh:
                 transport = httpx.ASGITransport(fresh.app)
@@ -74,7 +73,7 @@ def test_a_key_is_forgotten_after_its_time(service: Service, seconds: float, num
     service.post(key="k")
     service.now += timedelta(seconds=seconds)
     assert service.post(key="k").json()["id"] == number
-    assert [issue.key for issue in issues(service.file)] == ["k"] * number
+    assert [issue.key for issue in stored(service.file, Issue)] == ["k"] * number
 
 
 def test_a_key_that_was_forgotten_is_remembered_anew(service: Service) -> None:
@@ -89,7 +88,7 @@ def test_a_tracker_told_to_ignore_keys_files_every_request(service: Service) -> 
     """A service without keys is what the ladder's second rung is for: the row still says what came with it."""
     service.faults = TrackerFaults(ignore_keys=True)
     assert [service.post(key="k").status_code for _ in range(2)] == [201, 201]
-    assert [issue.key for issue in issues(service.file)] == ["k", "k"]
+    assert [issue.key for issue in stored(service.file, Issue)] == ["k", "k"]
 
 
 def test_the_lookup_finds_an_issue_by_its_key(service: Service) -> None:
@@ -135,22 +134,13 @@ def test_a_save_that_fails_leaves_neither_the_issue_nor_the_key(service: Service
         other._db.execute("CREATE TRIGGER no AFTER INSERT ON issue BEGIN SELECT RAISE(ABORT, 'no'); END")  # noqa: SLF001 (the fault is put where only SQLite sees it)
     with pytest.raises(Exception, match="no"):
         service.store.file(Draft(**DRAFT), "k", 60)
-    assert issues(service.file) == []
+    assert stored(service.file, Issue) == []
 
 
 def test_every_commit_is_synced_with_its_directory(service: Service) -> None:
     """The file's promise is what the agent's key relies on after a power cut."""
     (level,) = service.store._db.execute("PRAGMA synchronous").fetchone()  # noqa: SLF001 (no public call shows it)
     assert level == 3
-
-
-@pytest.mark.fault("an impostor on a service's port")
-def test_its_health_proves_which_process_it_is_and_gives_nothing_away(service: Service) -> None:
-    """Whoever gets its port later has seen many answers, and still can't give the next one."""
-    said = service.get("/health", challenge="c")
-    assert said.json() == {"proof": Address("", 0, "token").proof("c")}
-    assert "token" not in said.text
-    assert service.get("/health", challenge="d").json() != said.json()
 
 
 @pytest.mark.fault("a web page that talks to a local service")
@@ -163,9 +153,9 @@ def test_its_health_proves_which_process_it_is_and_gives_nothing_away(service: S
 )
 def test_a_request_from_a_web_page_is_refused(service: Service, headers: dict[str, str]) -> None:
     """A name that was pointed at this machine, or a form on somebody's page, files nothing."""
-    for method, path, more in (posted(), ("GET", "/issues", {}), ("GET", "/health", {})):
+    for method, path, more in (posted(), ("GET", "/issues", {})):
         assert service.ask((method, path, more | {"headers": headers}))[0].status_code == 403
-    assert issues(service.file) == []
+    assert stored(service.file, Issue) == []
 
 
 def test_a_number_that_no_store_holds_is_no_issue(service: Service) -> None:
@@ -179,7 +169,7 @@ def test_another_content_type_is_refused(service: Service, kind: str) -> None:
     """A browser sends these without asking the service first."""
     sent = ("POST", "/issues", {"content": _json(DRAFT), "headers": {"Content-Type": kind}})
     assert service.ask(sent)[0].status_code == 415
-    assert issues(service.file) == []
+    assert stored(service.file, Issue) == []
 
 
 @pytest.mark.fault("a request that never ends")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.triage._tracker_store import Draft, Remark, Store, comments, issues
+from runner.triage._tracker_store import Comment, Draft, Issue, Remark, Store, stored
 from runner.triage._world import TrackerFaults
 from tests.triage.service import DRAFT, REMARK, Service
 
@@ -18,11 +18,11 @@ def test_a_comment_is_made_once_for_a_key(service: Service) -> None:
     first, second, other = service.note(key="k"), service.note(key="k"), service.note(key="other")
     assert [response.status_code for response in (first, second, other)] == [201, 200, 201]
     assert first.json() == second.json()
-    assert [(comment.issue, comment.key, comment.text) for comment in comments(service.file)] == [
+    assert [(comment.issue, comment.key, comment.text) for comment in stored(service.file, Comment)] == [
         (1, "k", REMARK["text"]),
         (1, "other", REMARK["text"]),
     ]
-    assert len(issues(service.file)) == 1
+    assert len(stored(service.file, Issue)) == 1
 
 
 def test_a_key_stands_for_one_request_of_either_kind(service: Service) -> None:
@@ -32,7 +32,7 @@ def test_a_key_stands_for_one_request_of_either_kind(service: Service) -> None:
     service.note(key="k")
     wrong = [service.note({"text": "more"}, "k"), service.note(key="k", issue=2), service.post(key="k")]
     assert [response.status_code for response in wrong] == [422] * 3
-    assert (len(comments(service.file)), len(issues(service.file))) == (1, 2)
+    assert (len(stored(service.file, Comment)), len(stored(service.file, Issue))) == (1, 2)
 
 
 def test_a_comment_on_no_issue_is_404(service: Service) -> None:
@@ -50,7 +50,7 @@ def test_faults_are_the_same_for_comments(service: Service, faults: TrackerFault
     service.note(key="k")
     service.now += timedelta(seconds=61)
     assert service.note(key="k").json()["id"] == 2
-    assert [comment.key for comment in comments(service.file)] == ["k", "k"]
+    assert [comment.key for comment in stored(service.file, Comment)] == ["k", "k"]
 
 
 def test_comments_are_found_by_their_issue_and_key(service: Service) -> None:
@@ -73,17 +73,17 @@ def test_what_is_no_comment_is_400(service: Service, content: object) -> None:
     """As for an issue."""
     service.post()
     assert service.note(content, "k").status_code == 400
-    assert comments(service.file) == []
+    assert stored(service.file, Comment) == []
 
 
 def test_a_file_from_before_there_were_comments_has_none(tmp_path: Path) -> None:
     """Nor has one that was never used; a tracker that opens it makes room for them."""
     file = tmp_path / "tracker.sqlite"
-    assert comments(file) == []
+    assert stored(file, Comment) == []
     with closing(sqlite3.connect(file)) as db:
         db.execute("CREATE TABLE issue (id INTEGER PRIMARY KEY AUTOINCREMENT, key, cause, title, body, created)")
-    assert comments(file) == []
+    assert stored(file, Comment) == []
     with closing(Store(file, lambda: datetime(2026, 11, 29, tzinfo=UTC))) as store:
         store.file(Draft(**DRAFT), "k", 60)
         store.comment(1, Remark(**REMARK), None, 60)
-    assert len(comments(file)) == 1
+    assert len(stored(file, Comment)) == 1

@@ -5,17 +5,17 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
-import msgspec
 import pytest
 
 from runner import triage
 from runner.triage import _files, _tracker_process
-from runner.triage._tracker_process import Address
-from runner.triage._tracker_store import issues
+from runner.triage._tracker_store import Issue, stored
+from tests.triage import worlds
 from tests.triage.worlds import is_locked, tracker_pid, until
 
 T = TypeVar("T")
@@ -27,11 +27,16 @@ def ended(world: Path) -> bool:
     return not is_locked(world / "tracker.lock")
 
 
+def client_of(url: str) -> httpx.AsyncClient:
+    """A client of a tracker."""
+    return httpx.AsyncClient(base_url=url, timeout=10, trust_env=False)
+
+
 def ask(world: Path, question: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
     """Put a question to the world's tracker, started if need be."""
 
     async def asked() -> T:
-        async with _tracker_process.client(await triage.tracker(world), timeout=10) as client:
+        async with client_of(await triage.tracker(world)) as client:
             return await question(client)
 
     return asyncio.run(asked())
@@ -85,14 +90,14 @@ def test_killed_between_commit_and_reply_it_gives_the_repeat_the_first_ones_issu
 
     thread = threading.Thread(target=first)
     thread.start()
-    until(lambda: bool(issues(tmp_path / "tracker.sqlite")))
+    until(lambda: bool(stored(tmp_path / "tracker.sqlite", Issue)))
     pid = tracker_pid(tmp_path)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     thread.join(90)
     assert isinstance(lost[0], httpx.TransportError)
     triage.set_tracker_faults(tmp_path, triage.TrackerFaults())
-    assert (file(tmp_path).status_code, len(issues(tmp_path / "tracker.sqlite"))) == (200, 1)
+    assert (file(tmp_path).status_code, len(stored(tmp_path / "tracker.sqlite", Issue))) == (200, 1)
 
 
 def test_a_running_tracker_obeys_changed_faults(tmp_path: Path) -> None:
@@ -104,25 +109,23 @@ def test_a_running_tracker_obeys_changed_faults(tmp_path: Path) -> None:
     assert tracker_pid(tmp_path) == pid
 
 
-def test_a_stranger_on_its_port_is_not_taken_for_it(tmp_path: Path) -> None:
-    """A port is given to someone else after its process died: only the token tells."""
-
-    async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{"token":"other"}')
-        await writer.drain()
-        writer.close()
+@pytest.mark.fault("an impostor on a service's port")
+def test_what_a_dead_tracker_said_of_its_port_is_not_believed(tmp_path: Path) -> None:
+    """A port is given to someone else after its process died: only who holds the lock is asked, and is killed."""
 
     async def found() -> tuple[str, str]:
-        server = await asyncio.start_server(stranger, "127.0.0.1", 0)
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
         there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        address = Address(there, 1, "ours")
-        (tmp_path / "tracker.address").write_bytes(msgspec.json.encode(address))
+        (tmp_path / "tracker.lock").write_text(f"{os.getpid()} {there}")
         async with server:
             return there, await triage.tracker(tmp_path)
 
     there, ours = asyncio.run(found())
     assert there != ours
+    worlds.end_trackers(tmp_path)
+    until(lambda: ended(tmp_path))
+    (tmp_path / "tracker.lock").write_text(f"{os.getpid()} {there}")
+    _tracker_process.kill(tmp_path)
 
 
 def test_it_ends_when_its_world_is_gone(tmp_path: Path) -> None:
@@ -135,6 +138,13 @@ def test_it_ends_when_its_world_is_gone(tmp_path: Path) -> None:
     until(lambda: ended(elsewhere))
 
 
+def serve_here(world: Path, pause: Callable[[float], Awaitable[None]], clock: Callable[[], float]) -> None:
+    """Be the world's tracker in this process, with a clock of the test's."""
+    held = _files.take(world / "tracker.lock")
+    assert held is not None
+    _tracker_process.serve(world, held, clock=clock, pause=pause)
+
+
 def test_who_asks_keeps_it(tmp_path: Path) -> None:
     """It ends 120 s after the last request, and not while it answers one."""
     seconds, asked = 0.0, list[int]()
@@ -144,12 +154,10 @@ def test_who_asks_keeps_it(tmp_path: Path) -> None:
         nonlocal seconds
         seconds += 50
         if len(asked) < 3:
-            there = _tracker_process.address(tmp_path)
-            assert there is not None
-            async with _tracker_process.client(there.url, timeout=10) as client:
+            async with client_of(await triage.tracker(tmp_path)) as client:
                 asked.append((await client.post("/issues", json=DRAFT)).status_code)
 
-    assert _tracker_process.serve(tmp_path, clock=lambda: seconds, pause=pause)
+    serve_here(tmp_path, pause, lambda: seconds)
     assert asked == [201] * 3
     assert seconds == 300
 
@@ -157,33 +165,28 @@ def test_who_asks_keeps_it(tmp_path: Path) -> None:
 def test_it_ends_when_idle_and_takes_its_address_along(tmp_path: Path) -> None:
     """With a clock of the test's: after 120 s without a request, at the next look."""
     seconds = 0.0
-    looks: list[bool] = []
+    looks: list[int | None] = []
 
     async def pause(_: float) -> None:
         nonlocal seconds
-        looks.append((tmp_path / "tracker.address").exists())
+        looks.append(tracker_pid(tmp_path))
         seconds += 50
         await asyncio.sleep(0.05)
 
-    assert _tracker_process.serve(tmp_path, clock=lambda: seconds, pause=pause)
-    assert looks == [True] * 3
-    assert not (tmp_path / "tracker.address").exists()
+    serve_here(tmp_path, pause, lambda: seconds)
+    assert looks == [os.getpid()] * 3
+    assert tracker_pid(tmp_path) is None
+    assert ended(tmp_path)
 
 
-def test_a_second_tracker_is_refused_by_the_lock(tmp_path: Path) -> None:
-    """Whatever the address file says, the kernel knows."""
-    asyncio.run(triage.tracker(tmp_path))
-    assert _tracker_process.serve(tmp_path) is False
-
-
-def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path) -> None:
     """Its file is no database: it is tried again, the log beside it says why, and the error says where to look."""
-    monkeypatch.setattr(_tracker_process, "_LOOKS", 2)
     (tmp_path / "tracker.sqlite").write_text("not a database, but long enough to be taken for one" * 40)
-    with pytest.raises(triage.TrackerDown, match=r"did not answer within 1\.5 s") as caught:
-        asyncio.run(_tracker_process.url(tmp_path, within=1.5))
+    with pytest.raises(triage.TrackerDown, match="does not listen") as caught:
+        asyncio.run(triage.tracker(tmp_path))
     assert "tracker.log" in caught.value.hint
-    until(lambda: "file is not a database" in (tmp_path / "tracker.log").read_text())
+    until(lambda: ended(tmp_path))
+    assert (tmp_path / "tracker.log").read_text().count("file is not a database") > 1
 
 
 def test_faults_in_the_file_are_not_guessed_at(tmp_path: Path) -> None:
@@ -217,12 +220,13 @@ def test_a_foreign_runner_in_the_current_directory_is_not_started(
     assert asyncio.run(triage.tracker(tmp_path)).startswith("http://")
 
 
-def test_the_loser_of_a_race_leaves_no_trace(tmp_path: Path) -> None:
-    """The lock comes before the file and the socket: a second tracker must not touch what the first one uses."""
+def test_whoever_finds_the_lock_held_starts_none_and_waits_for_what_its_holder_says(tmp_path: Path) -> None:
+    """The lock comes before the file and the socket: nothing is touched of what another may just be making."""
     held = _files.take(tmp_path / "tracker.lock")
     assert held is not None
-    try:
-        assert _tracker_process.serve(tmp_path) is False
+    with closing(held):
+        with pytest.raises(triage.TrackerDown):
+            asyncio.run(_tracker_process.url(tmp_path, within=0.2))
         assert [place.name for place in tmp_path.iterdir()] == ["tracker.lock"]
-    finally:
-        held.release()
+        held.say(1, "http://there")
+        assert asyncio.run(triage.tracker(tmp_path)) == "http://there"

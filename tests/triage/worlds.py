@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import shutil
-import signal
 import sqlite3
 import sys
 import time
@@ -17,13 +15,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 import eventlog
 import replay
 import runner
 from runner import triage
-from runner.triage import _files
+from runner.triage import _files, _tracker_process
 from tests.triage import rerecord
 
 TASK, BATCH = "m1-done-after-delete", "batch"
@@ -150,27 +146,23 @@ def recorded(task: str, place: Path) -> Done:
 
 
 def tracker_pid(world: Path) -> int | None:
-    """The process that the world's address names."""
-    with suppress(OSError):
-        pid: int = msgspec.json.decode((world / "tracker.address").read_bytes())["pid"]
-        return pid
-    return None
+    """The process that said it is the world's tracker."""
+    words = _files.said(world / "tracker.lock")
+    return int(words[0]) if words else None
 
 
 def end_trackers(place: Path) -> None:
     """Kill every tracker of a world somewhere under `place`."""
-    for address in place.rglob("tracker.address"):
-        pid = tracker_pid(address.parent)
-        with suppress(ProcessLookupError):
-            if pid is not None:
-                os.kill(pid, signal.SIGKILL)
+    for lock in place.rglob("tracker.lock"):
+        with suppress(OSError):  # a test may have put something else there
+            _tracker_process.kill(lock.parent)
 
 
 def is_locked(file: Path) -> bool:
     """Whether somebody lives who locked this file: a lock ends with its holder, even where nobody reaps it."""
     held = _files.take(file)
     if held is not None:
-        held.release()
+        held.close()
     return held is None
 
 
