@@ -7,8 +7,8 @@ damage.
 
 A copy of a run in a directory is for reading and for safe-keeping: its lines byte for byte, and a head. A file named
 `copy` is in it, and no writer opens such a directory: a run that goes on in two places would send the keys of its
-effects from both. Whoever has lost the run itself may remove that file, and then the copy is the run. It is there
-first, and the head last, so an unfinished copy is never opened either.
+effects from both. Whoever has lost the run itself may remove that file, and then the copy is the run. It gets its name
+when it is whole; until then it is `.tmp-<run id>`, and the next copy of the run begins it anew.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from eventlog._files import Files
 from eventlog._head import Head, write_head
 from eventlog._line import Storage
 from eventlog._lock import take
-from eventlog._names import COPY, HEAD, makes_a_run
+from eventlog._names import COPY, HEAD, TEMPORARY, makes_a_run
 from eventlog._new_run import Beginning
 from eventlog._os_errors import writing
 from eventlog._own import Within, open_run
@@ -77,12 +77,8 @@ def make_place(disk: Disk, runs: Path) -> bool:
     The name of that one is synced too: whoever made it may have died, or failed, before that. What this user cannot
     read was made by somebody else.
     """
-    missing = []
-    at = runs
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            disk.stat(at)
-            break
+    missing, at = list[Path](), runs
+    while not _exists(disk, at):
         missing.append(at)
         at = at.parent
     if at != at.parent:
@@ -119,36 +115,48 @@ def _is_run(disk: Disk, directory: Path) -> bool:
 
 
 def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
-    """Copy what was read of an undamaged run into a directory of runs. What fails leaves nothing there."""
-    directory = runs / reading.run
-    with writing(reading.run, runs), contextlib.ExitStack() as undo:
+    """Copy what was read of an undamaged run into a directory of runs. What fails, or dies, is no run there."""
+    directory, unfinished = runs / reading.run, runs / f"{TEMPORARY}{reading.run}"
+    with writing(reading.run, runs), contextlib.ExitStack() as held:
         make_place(disk, runs)
-        try:
-            disk.mkdir(directory)
-        except FileExistsError:
-            raise RunExists(reading.run, str(runs)) from None
-        undo.callback(_take_back, disk, directory)
-        disk.close(write_atomically(disk, directory, COPY, [b""]))
-        disk.sync_dir(directory)
-        for segment in reversed(reading.segments):
+        with contextlib.suppress(FileExistsError):
+            disk.mkdir(unfinished)
+        fd = disk.open_dir(unfinished)
+        held.callback(disk.close, fd)
+        if not _locked(disk, fd):
+            raise RunExists(reading.run, str(runs))
+        undo = held.enter_context(contextlib.ExitStack())
+        undo.callback(remove, disk, unfinished)
+        if _exists(disk, directory):
+            raise RunExists(reading.run, str(runs))
+        for name in disk.list(unfinished):  # of one that died
+            remove(disk, unfinished / name)
+        disk.close(write_atomically(disk, unfinished, COPY, [b""]))
+        for segment in reading.segments:
             pieces = files.pieces(segment.file, 0, segment.end)
-            disk.close(write_atomically(disk, directory, segment.file, pieces))
+            disk.close(write_atomically(disk, unfinished, segment.file, pieces))
         last, end = reading.lines[-1], reading.segments[-1]
         head = Head(last.seq, last.sum, end.number, end.end, closed=True)
-        disk.close(write_atomically(disk, directory, HEAD, [_head.encode(head)]))
-        disk.sync_dir(directory)
-        disk.sync_dir(runs)
+        disk.close(write_atomically(disk, unfinished, HEAD, [_head.encode(head)]))
+        disk.sync_dir(unfinished, fd=fd)
+        disk.rename(unfinished, directory)
         undo.pop_all()
+        disk.sync_dir(runs)
 
 
-def _take_back(disk: Disk, directory: Path) -> None:
-    """Remove a copy that failed: its mark last, for without it what is left could be opened."""
-    with contextlib.suppress(OSError):
-        for name in disk.list(directory):
-            if name != COPY:
-                disk.unlink(directory / name)
-        disk.sync_dir(directory)
-        remove(disk, directory)
+def _locked(disk: Disk, fd: int) -> bool:
+    """Tell whether no other process copies this run to there; a backup may be on a file system that has no locks."""
+    try:
+        return disk.try_lock(fd)
+    except OSError:
+        return True
+
+
+def _exists(disk: Disk, path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        disk.stat(path)
+        return True
+    return False
 
 
 def refuse_copy(disk: Disk, directory: Path) -> None:

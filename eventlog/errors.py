@@ -120,12 +120,19 @@ class LogBusy(LogError):
 
 
 class DiskFull(LogError):
-    """There was no room for the line; what it had written was taken back and synced. The log is alive and unchanged."""
+    """There was no room for what was to be written; that was taken back. The log is alive and unchanged.
 
-    sentence = "run {run}: no room for the next line ({why}); the log is as it was before"
+    `run` is empty where it is no run's, but a place for tombstones.
+    """
+
     hint = "Free some space (or raise the quota), then go on."
     run: str
     why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{f'run {self.run}: ' if self.run else ''}no room is left ({self.why}); what was saved is as it was before"
+        )
 
 
 class DiskFailed(LogError):
@@ -173,7 +180,7 @@ class RunPruned(NoSuchRun):
 class RunExists(LogError):
     """The id is taken. `differs` names what is another one's, for a caller that would go on with a run like its own."""
 
-    hint = "Choose another id, or resume the run that has it."
+    hint = "Choose another id (or another place, for a copy), or resume the run that has it."
     run: str
     runs: str
     differs: tuple[str, ...] = ()

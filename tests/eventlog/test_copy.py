@@ -58,23 +58,28 @@ def test_a_copy_that_found_no_room_leaves_nothing_in_the_way_of_the_next_try(tmp
     assert eventlog.store(tmp_path / "copies").verify("r").ok
 
 
-@pytest.mark.fault("a copy of a run that goes on in two places")
-@pytest.mark.parametrize("nth", [1, 2, 3, 4])
-def test_what_is_left_of_a_copy_that_failed_is_never_opened(tmp_path: Path, nth: int) -> None:
-    """Taking it back fails, too, or its process dies: in whatever order a directory is listed, its mark goes last."""
-
-    class MarkFirst(simdisk.FaultyDisk):
-        def list(self, path: Path) -> list[str]:
-            return sorted(super().list(path))
-
-    making.made(tmp_path / "runs")
-    (tmp_path / "copies").mkdir()
-    full = simdisk.Fault(verbs=("rename",), name="head", error=errno.ENOSPC)
-    stuck = simdisk.Fault(verbs=("unlink",), nth=nth, error=errno.EIO, lasting=True)
-    with pytest.raises(eventlog.LogError):
-        eventlog.Directory(tmp_path / "runs", disk=MarkFirst(eventlog.DISK, full, stuck)).copy("r", tmp_path / "copies")
-    with pytest.raises((eventlog.ReadOnly, eventlog.NoSuchRun)):
-        eventlog.store(tmp_path / "copies").open("r")
+def test_a_copy_whose_process_died_is_no_run_and_the_next_one_is_made() -> None:
+    """At whichever operation: a backup that was killed once must not fail from then on."""
+    machine = simdisk.Machine()
+    with eventlog.Directory("/runs", disk=simdisk.Process(machine)).create("r", at=AT, events=[OPENING]) as log:
+        file_log(log).roll()
+    outcomes = set[bool]()
+    for nth in itertools.count(1):
+        to, dies = f"/copies-{nth}", simdisk.Process(machine, pid=2)
+        fault = simdisk.Fault(nth=nth, error=simdisk.Killed)
+        try:
+            eventlog.Directory("/runs", disk=simdisk.FaultyDisk(dies, fault)).copy("r", to)
+        except simdisk.Killed:
+            dies.die()
+        else:
+            break
+        copies = eventlog.Directory(to, disk=simdisk.Process(machine))
+        outcomes.add("r" in copies.names())
+        if "r" not in copies.names():
+            eventlog.Directory("/runs", disk=simdisk.Process(machine)).copy("r", to)
+        assert (copies.names(), copies.verify("r").ok) == (["r"], True)
+        assert machine.directories[machine.directory(Path(to))].keys() == {"r"}
+    assert outcomes == {False, True}
 
 
 @pytest.mark.fault("a copy of a run that goes on in two places")
