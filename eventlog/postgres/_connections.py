@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -24,6 +24,7 @@ from psycopg.pq import TransactionStatus
 from eventlog._in_child import not_for_children
 from eventlog._line import Storage
 from eventlog.errors import DiskFailed, OtherSchema
+from eventlog.postgres._place import Borrowed
 from eventlog.postgres._schema import VERSION
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Connections:
         """Run one statement, as `run` does, and give its rows."""
 
         def act(connection: Connection) -> list[tuple[Any, ...]]:
-            cursor = connection.execute(query, values, binary=True)
+            cursor = connection.execute(query, values)
             return cursor.fetchall() if cursor.description is not None else []
 
         return self.run(act, patient=patient)
@@ -149,7 +150,7 @@ class Connections:
         """Do all that this thread does meanwhile in one transaction, on this connection."""
         if self._joined.connection is not None:
             raise DiskFailed(str(self.place), "this thread is in a transaction already")
-        self._joined.connection, self._joined.undo = connection, []
+        self._joined.connection, self._joined.undo = cast("Connection", Borrowed(connection)), []
         try:
             yield
         except BaseException:  # whatever ends the block ends the transaction, and what it made must not be believed

@@ -1,17 +1,59 @@
-"""Which database, and what may be said of it: no message, log or table holds its password or any other parameter."""
+"""Which database, and what may be said of it: no message, log or table holds its password or any other parameter.
+
+What a row means depends on nothing that the server, the role, the database or a caller has set: rows come in binary, as
+tuples, their text in UTF-8 and their times in UTC.
+"""
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Format
+from psycopg.rows import tuple_row
 
 from eventlog.errors import DiskFailed, LogError, NotARunsDirectory, OtherSchema, ReadOnly
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 _TABLES = {"3F000", "42P01", "42703"}
 _REFUSES_WRITES = {"25006"}
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class _Utc(Loader):
+    """A time in UTC: psycopg's own has the zone of the session."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> datetime:
+        return _EPOCH + timedelta(microseconds=int.from_bytes(bytes(data), signed=True))
+
+
+class _Cursor(psycopg.Cursor[tuple[Any, ...]]):
+    """A cursor that gives tuples and asks for binary ones."""
+
+    def __init__(self, connection: Connection, **_: Any) -> None:
+        super().__init__(connection, row_factory=tuple_row)
+        self.format = Format.BINARY
+
+
+class Borrowed:
+    """A caller's connection, whose statements we run as on one of ours."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def execute(self, query: Any, values: Any = None) -> _Cursor:
+        cursor = _Cursor(self._connection)
+        cursor.adapters.register_loader("timestamptz", _Utc)
+        return cursor.execute(query, values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
 
 
 class Place:
@@ -25,7 +67,10 @@ class Place:
 
     def connect(self, **options: Any) -> Connection:
         """Open a connection, each statement of which is a transaction."""
-        return psycopg.connect(**{**self._parameters, **options}, autocommit=True)
+        given = {**self._parameters, **options, "client_encoding": "utf8", "cursor_factory": _Cursor}
+        connection = psycopg.connect(**given, autocommit=True)
+        connection.adapters.register_loader("timestamptz", _Utc)
+        return connection
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -59,5 +104,9 @@ def read(url: str) -> Place:
     except psycopg.Error:
         raise NotARunsDirectory("postgresql://…", "it cannot be read as the URL of a database") from None
     user, host, port, name = (str(given[part]) if part in given else "" for part in ("user", "host", "port", "dbname"))
+    if "@" in host[1:] or (url.endswith(name) and "@" in name) or port.strip("0123456789,"):
+        raise NotARunsDirectory(
+            "postgresql://…", "a user or password has %40 for @ and %2F for /, and a port is a number"
+        )
     shown = f"postgresql://{user and user + '@'}{host}{port and ':' + port}/{name}"
     return Place(shown, {"application_name": "refold", **given})

@@ -42,6 +42,10 @@ _NOTES: Final = "create table refold.note (name text primary key)"  # what someb
 MIGRATIONS: Final = (_FIRST, _NOTES)
 """What makes each version of the one before. Never changed once released; another one is added."""
 VERSION: Final = len(MIGRATIONS)
+_BEFORE: Final = (
+    ("to_regnamespace('refold')", "create schema refold"),  # asked first: `if not exists` needs the right to make one
+    ("to_regclass('refold.version')", "create table refold.version (version int not null)"),
+)
 _LOCK: Final = 0x7265666F6C64
 
 
@@ -62,15 +66,16 @@ def migrate(url: str) -> tuple[int, int]:
         if before > VERSION:
             raise OtherSchema(str(place), f"has tables of a later version ({before}; this one knows {VERSION})")
         for script in MIGRATIONS[before:]:
-            connection.execute(script)
+            connection.cursor().execute(script, binary=False)  # several statements
         if before < VERSION:
             connection.execute("update refold.version set version = %s", (VERSION,))
         return before, VERSION
 
 
 def _version(connection: Connection) -> int:
-    connection.execute("create schema if not exists refold")
-    connection.execute("create table if not exists refold.version (version int not null)")
+    for absent, make in _BEFORE:
+        if connection.execute(f"select {absent} is null").fetchone() == (True,):
+            connection.execute(make)
     row = connection.execute("select version from refold.version").fetchone()
     if row is None:
         connection.execute("insert into refold.version values (0)")

@@ -40,6 +40,19 @@ def test_the_tables_are_made_once_whoever_else_makes_them(bare: str) -> None:
 
 
 @pytest.mark.full
+def test_a_role_that_may_make_no_schema_migrates_one_that_was_made_for_it(bare: str, postgres: Cluster) -> None:
+    """And again, when there is nothing to do."""
+    postgres.execute("create role poor login password 'poor'")
+    try:
+        postgres.execute("create schema refold authorization poor", database=bare.rpartition("/")[2])
+        url = bare.replace(f"refold:{PASSWORD}", "poor:poor")
+        assert [migrate(url), migrate(url)] == [(0, _schema.VERSION), (_schema.VERSION, _schema.VERSION)]
+    finally:
+        postgres.execute("drop owned by poor", database=bare.rpartition("/")[2])
+        postgres.execute("drop role poor")
+
+
+@pytest.mark.full
 @pytest.mark.fault("a database that another version has migrated")
 def test_tables_of_another_version_are_refused_and_stay(bare: str) -> None:
     """Older ones and none are migrated by hand; later ones by nobody: a schema only goes forward."""
