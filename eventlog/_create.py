@@ -12,7 +12,7 @@ when it is whole; until then it is `.tmp-<run id>`, and the next copy of the run
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eventlog import _head, _tombstone
@@ -25,10 +25,11 @@ from eventlog._line import Storage
 from eventlog._lock import take
 from eventlog._names import COPY, HEAD, TEMPORARY, makes_a_run
 from eventlog._new_run import Beginning
-from eventlog._os_errors import writing
+from eventlog._os_errors import reading, writing
 from eventlog._own import Within, open_run
 from eventlog._preallocate import rewrite_segment
 from eventlog._scan import Reading
+from eventlog._segment import Segment
 from eventlog._storage import look
 from eventlog.errors import NotARunsDirectory, ReadOnly, RunExists, RunPruned
 
@@ -133,8 +134,7 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
             remove(disk, unfinished / name)
         disk.close(write_atomically(disk, unfinished, COPY, [b""]))
         for segment in reading.segments:
-            pieces = files.pieces(segment.file, 0, segment.end)
-            disk.close(write_atomically(disk, unfinished, segment.file, pieces))
+            disk.close(write_atomically(disk, unfinished, segment.file, _pieces(files, segment)))
         last, end = reading.lines[-1], reading.segments[-1]
         head = Head(last.seq, last.sum, end.number, end.end, closed=True)
         disk.close(write_atomically(disk, unfinished, HEAD, [_head.encode(head)]))
@@ -142,6 +142,12 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
         disk.rename(unfinished, directory)
         undo.pop_all()
         disk.sync_dir(runs)
+
+
+def _pieces(files: Files, segment: Segment) -> Iterator[bytes]:
+    """Give the bytes of good lines; what keeps them from being read is no error of the place of the copy."""
+    with reading(segment.file):
+        yield from files.pieces(segment.file, 0, segment.end)
 
 
 def _locked(disk: Disk, fd: int) -> bool:

@@ -220,7 +220,9 @@ class Store(Dispatch):
 
         Raises what `read` raises, `RunExists`, and what `create` raises of the directory.
         """
-        copy_run(self.files(run), self.read(run), self.disk, self.disk.absolute(Path(to)))
+        found = self.read(run)
+        with self._there(run):
+            copy_run(self.files(run), found, self.disk, self.disk.absolute(Path(to)))
 
     def runs(self) -> list[str]:
         """List the ids of the runs, newest first. Raises `NotARunsDirectory`.

@@ -2,9 +2,10 @@
 
 A lease ends here before it ends at the server: it is counted from before the request was sent, and a margin is taken
 off. The clock counts while the machine is suspended, where the system has such a clock. All leases of a process are
-renewed by one statement, each third of their length, on a connection that nothing else uses: a save that hangs holds no
-renewal up. One that comes after its run was given back renews nothing, or nobody would hold the run and nobody could.
-Between renewals the thread asks which of the runs have mail.
+renewed by one statement, each third of their length, on a connection that nothing else uses, and a row that another
+transaction has locked is passed over until the next look: a save that hangs holds no renewal up, nor does a caller's
+transaction. A renewal that comes after its run was given back renews nothing, or nobody would hold the run and nobody
+could. Between renewals the thread asks which of the runs have mail.
 """
 
 import contextlib
@@ -22,10 +23,13 @@ _TICK: Final = 0.5
 _IDLE: Final = 5.0
 """Seconds without a lease after which the thread ends."""
 _RENEW: Final = """
-update refold.run r set expires = greatest(expires, clock_timestamp() + %s)
-from unnest(%s::text[], %s::bigint[]) as held(run, token)
-where r.run = held.run and r.token = held.token and r.owner is not null
-returning r.run, r.token, r.mail, clock_timestamp()"""
+with held as (select * from unnest(%(runs)s::text[], %(tokens)s::bigint[]) as h (run, token)),
+free as (select r.run from refold.run r join held using (run, token) where r.owner is not null
+  for update of r skip locked),
+renewed as (update refold.run r set expires = greatest(expires, clock_timestamp() + %(length)s)
+  from free where r.run = free.run returning r.run, r.mail)
+select held.run, held.token, renewed.mail, clock_timestamp()
+from held join refold.run r using (run, token) left join renewed on renewed.run = held.run where r.owner is not null"""
 _MAIL: Final = "select run, token, mail, clock_timestamp() from refold.run where run = any(%s) and mail > 0"
 
 
@@ -69,10 +73,11 @@ class Leases:
     def hold(self, lease: Lease) -> None:
         """Renew a lease from now on."""
         with self._mutex:
-            self._held[lease.run, lease.token] = lease
             if self._thread is None:
-                self._thread = threading.Thread(target=self._renew, name="refold leases", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._renew, name="refold leases", daemon=True)
+                thread.start()  # a machine may have no thread left: then nothing is held
+                self._thread = thread
+            self._held[lease.run, lease.token] = lease
 
     def drop(self, lease: Lease) -> None:
         """Renew a lease no more."""
@@ -102,8 +107,8 @@ class Leases:
                 try:
                     if connection is None or connection.closed:
                         connection = self._connections.fresh()
-                    if boot() - renewed > self.seconds / 3 - tick:
-                        renewed = self._extend(connection, held)
+                    if (sent := boot()) - renewed > self.seconds / 3 - tick:
+                        renewed = sent if self._extend(connection, held) else renewed
                     else:
                         self._look(connection, held)
                 except Exception:  # noqa: BLE001 (whatever it is: without this thread every lease would run out)
@@ -113,18 +118,23 @@ class Leases:
             if connection is not None:
                 connection.close()
 
-    def _extend(self, connection: Connection, held: list[Lease]) -> float:
+    def _extend(self, connection: Connection, held: list[Lease]) -> bool:
+        """Renew what nobody has locked; give whether that is all of it."""
         sent, asked = boot(), time.monotonic()
-        given = (self.length, [lease.run for lease in held], [lease.token for lease in held])
+        given = {
+            "length": self.length,
+            "runs": [lease.run for lease in held],
+            "tokens": [lease.token for lease in held],
+        }
         found = {(run, token): (mail, now) for run, token, mail, now in connection.execute(_RENEW, given)}
         for lease in held:
-            if (lease.run, lease.token) in found:
-                lease.mail, now = found[lease.run, lease.token]
-                lease.until = max(lease.until, self.end(sent))
-                self._connections.heard(now, asked)
-            else:
+            mail, now = found.get((lease.run, lease.token), (None, None))
+            if now is None:
                 lease.lost = True
-        return sent
+            elif mail is not None:
+                lease.mail, lease.until = mail, max(lease.until, self.end(sent))
+                self._connections.heard(now, asked)
+        return all(mail is not None for mail, _ in found.values())
 
     def _look(self, connection: Connection, held: list[Lease]) -> None:
         mine = {(lease.run, lease.token): lease for lease in held}

@@ -154,7 +154,9 @@ class Row(Log):
             raise LockLost(self.run, "its lease ran out, and another process has taken the run")
         was = {"seq": self.seq, "_sum": self._sum, "at": self.at, "status": self.status}
         self._connections.undo(functools.partial(vars(self).update, was))
-        self.lease.mail, self.lease.until = found[0][0], max(self.lease.until, self._leases.end(sent))
+        self.lease.mail = found[0][0]
+        if not self._connections.is_joined:  # what a caller's transaction renews may be rolled back
+            self.lease.until = max(self.lease.until, self._leases.end(sent))
         self.seq, self._sum, self.at = line.seq, line.sum, line.at
         self.weight += len(data)
         self.status = status

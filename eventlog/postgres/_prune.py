@@ -1,23 +1,24 @@
 """Pruning a database: one statement removes runs and inserts their tombstones, so there is always one of the two.
 
 A tombstone is the bytes that a directory would keep. Nobody needs to open a run for that: the statement passes over
-what is held, or was written to since it was looked at.
+what is held, and what has a line or a request more since it was looked at.
 """
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from eventlog import _tombstone
 from eventlog._tombstone import Tombstone
 from eventlog.errors import LogError, NoSuchRun, RunLocked, RunPruned
 from eventlog.postgres._connections import Connections
 
-_LOOK: Final = "select run, seq, sum, at, parent from refold.run where run = any(%s)"
+_LOOK: Final = "select run, seq, sum, at, parent, mail from refold.run where run = any(%s)"
 _PRUNE: Final = """
-with given as (select * from unnest(%(runs)s::text[], %(sums)s::text[], %(datas)b::bytea[]) as g (run, sum, data)),
+with given as (select *
+  from unnest(%(runs)s::text[], %(sums)s::text[], %(mails)s::int[], %(datas)b::bytea[]) as g (run, sum, mail, data)),
 gone as (delete from refold.run r using given g
-  where r.run = g.run and r.sum = g.sum and (r.owner is null or r.expires < clock_timestamp())
+  where r.run = g.run and r.sum = g.sum and r.mail = g.mail and (r.owner is null or r.expires < clock_timestamp())
   returning r.run, r.at, r.parent, g.data),
 lines as (delete from refold.line l using gone where l.run = gone.run),
 snapshots as (delete from refold.snapshot s using gone where s.run = gone.run),
@@ -28,15 +29,15 @@ _FORGET: Final = "delete from refold.pruned where ended < %s returning run"
 
 def prune(connections: Connections, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
     """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
-    sums, datas = dict[str, str](), []
-    for run, seq, total, at, parent in connections.rows(_LOOK, (list(ended),)):
-        sums[run] = total
-        datas.append(_tombstone.encode(run, seq, Tombstone(at=at, sum=total, parent=parent, words=ended[run])))
-    values = {"runs": list(sums), "sums": list(sums.values()), "datas": datas}
-    gone = {row[0] for row in connections.rows(_PRUNE, values)}
+    given: dict[str, list[Any]] = {"runs": [], "sums": [], "mails": [], "datas": []}
+    for run, seq, total, at, parent, mail in connections.rows(_LOOK, (list(ended),)):
+        data = _tombstone.encode(run, seq, Tombstone(at=at, sum=total, parent=parent, words=ended[run]))
+        for values, value in zip(given.values(), (run, total, mail, data), strict=True):
+            values.append(value)
+    seen, gone = set(given["runs"]), {row[0] for row in connections.rows(_PRUNE, given)}
     for run in ended:
         problem = None if run in gone else missing(connections, run)
-        if run not in sums or problem is None:
+        if run not in seen or problem is None:
             yield run, problem
         else:  # a connection that broke may have hidden that it was done
             yield run, None if isinstance(problem, RunPruned) else RunLocked(run, None, "", None)

@@ -7,7 +7,7 @@ there is none. One counts when it is whole and the line that it names has its su
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from eventlog import _head, _snapshot
 from eventlog._files import CHUNK, Files
@@ -54,7 +54,7 @@ def load(connection: Connection, run: str, end: End, accept: Accept | None = Non
     if (snapshot := reading.snapshot) is not None:
         chain = Chain(run, snapshot.seq, snapshot.sum, life=0)
     query = "select data from refold.line where run = %s and seq > %s order by seq"
-    _take(reading, chain, (row[0] for row in _binary(connection, query, run, chain.seq)))
+    _take(reading, chain, (row[0] for row in connection.execute(query, (run, chain.seq)).fetchall()))
     if reading.damage is None:
         reading.damage = _against_end(reading, chain, end)
     if reading.damage is not None and reading.snapshot is not None:
@@ -88,7 +88,7 @@ def _damage(reading: Reading, chain: Chain, why: str) -> LogDamaged:
 
 
 def _accepted(connection: Connection, run: str, accept: Accept, findings: list[str]) -> Snapshot | None:
-    for seq, data, line in _binary(connection, _SNAPSHOTS, run):
+    for seq, data, line in connection.execute(_SNAPSHOTS, (run,)).fetchall():
         snapshot = _snapshot.decode(data)
         if snapshot is None or (snapshot.run, snapshot.seq) != (run, seq):
             findings.append(f"the snapshot of line {seq} is unreadable, and was passed over")
@@ -99,10 +99,6 @@ def _accepted(connection: Connection, run: str, accept: Accept, findings: list[s
         else:
             findings.append(f"the snapshot of line {seq} (version {snapshot.version}) was passed over")
     return None
-
-
-def _binary(connection: Connection, query: str, *values: object) -> list[tuple[Any, ...]]:
-    return connection.execute(query, values, binary=True).fetchall()
 
 
 def scan(connections: Connections, run: str, accept: Accept | None) -> Reading:
@@ -154,6 +150,7 @@ class Rows(Files):
             for last, data in found:  # noqa: B007 (where the next batch begins)
                 yield data
             if len(found) < limit:
+                self._end()  # a run that was pruned meanwhile has not ended here
                 return
 
     def _end(self) -> End:

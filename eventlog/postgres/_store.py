@@ -22,7 +22,7 @@ from eventlog._new_run import Beginning
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._store import Store
-from eventlog.errors import LogError, RunExists, RunLocked, RunPruned
+from eventlog.errors import LogError, NotARunsDirectory, RunExists, RunLocked, RunPruned
 from eventlog.postgres import _place, _prune, _read
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._dispatch import Carriers, Rings, due
@@ -31,6 +31,7 @@ from eventlog.postgres._log import Row
 from eventlog.postgres._place import Connection
 from eventlog.postgres._read import End, Rows, load
 
+_LONGEST: Final = 86400.0
 _CREATE: Final = """
 with made as (
   insert into refold.run (run, token, owner, since, expires, seq, sum, life, at, bytes, began, parent)
@@ -48,14 +49,12 @@ taken as (
   from old where r.run = old.run and (old.expires < clock_timestamp() or old.owner = %(owner)s)
   returning r.run, r.token, r.mail, r.lost, r.seq, r.sum, r.life, r.at, r.bytes, false)
 select old.owner, old.since, nullif(old.expires, '-infinity'), old.wake, taken.* from old left join taken using (run)"""
-_PUT_BACK: Final = """
-update refold.run set owner = null, expires = '-infinity', wake = %s where run = %s and token = %s"""
 _POST: Final = """
-with box as (insert into refold.inbox select run, %(name)s, %(data)b from refold.run where run = %(run)s
-  on conflict do nothing returning run),
+with there as (select run from refold.run where run = %(run)s for update),
+box as (insert into refold.inbox select run, %(name)s, %(data)b from there on conflict do nothing returning run),
 told as (update refold.run r set mail = mail + 1, wake = case when owner is null then clock_timestamp() else wake end
   from box where r.run = box.run returning r.run)
-select exists (select from told), exists (select from refold.run where run = %(run)s),
+select exists (select from told), exists (select from there),
   (select data = %(data)b from refold.inbox where run = %(run)s and name = %(name)s)"""
 
 
@@ -67,6 +66,9 @@ class Postgres(Store):
         lease: Seconds after which a run is free whose holder died or was cut off.
         margin: Seconds before the end of its lease from which a holder begins nothing more.
         shared_workspace: Whether every machine has the workspaces of the runs under the same paths.
+
+    Raises:
+        NotARunsDirectory: It is no URL of a database, or the lease is no longer than its margin.
     """
 
     knows_due = True
@@ -74,6 +76,8 @@ class Postgres(Store):
     def __init__(self, url: str, *, lease: float = 30.0, margin: float = 1.0, shared_workspace: bool = False) -> None:
         self.shared_workspace, self.lease = shared_workspace, lease
         self._place = _place.read(url)
+        if not 0 <= margin < lease <= _LONGEST:
+            raise NotARunsDirectory(str(self), f"a lease of {lease} s is not between its margin, {margin} s, and a day")
         self.connections = Connections(self._place, lease)
         self._leases = Leases(self.connections, lease, margin)
 
@@ -148,9 +152,9 @@ class Postgres(Store):
             reading, log.weight = self.connections.run(functools.partial(load, run=run, end=end, accept=accept))
             if reading.damage is not None:
                 raise reading.damage  # noqa: TRY301 (as it was found, like any other error)
-        except BaseException:  # an interrupt too gives the lease back
-            log.abandon()
-            self.connections.rows(_PUT_BACK, (wake, run, token))
+        except BaseException:  # an interrupt too gives the run back, to be looked at when it would have been
+            with contextlib.suppress(LogError):
+                log.close()
             raise
         log.lines, log.snapshot, log.findings = reading.lines, reading.snapshot, reading.findings
         return log

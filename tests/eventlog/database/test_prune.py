@@ -6,13 +6,17 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 import eventlog
 from eventlog import _tombstone
+from eventlog.postgres._read import Rows
 from tests.eventlog.making import AT, OPENING, event
+from tests.support import stage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from eventlog.postgres import Postgres
@@ -95,3 +99,60 @@ def test_a_run_that_is_opened_while_it_is_pruned_is_whole_or_gone(database_runs:
     for log in opened.values():
         assert len(log.lines) == 3
         log.close()
+
+
+@pytest.mark.fault("a run is opened while it is pruned")
+@pytest.mark.parametrize("first", ["post", "prune"])
+def test_a_request_and_a_pruning_at_the_same_time_leave_no_request_without_its_run(
+    database: str, database_runs: Postgres, first: str
+) -> None:
+    """A later run of that name, once the id is free again, would find a stop in its inbox."""
+    database_runs.create("r", at=AT, events=[OPENING]).close()
+    acts: dict[str, Callable[[], object]] = {
+        "post": lambda: database_runs.post("r", "stop", b"{}"),
+        "prune": lambda: dict(database_runs.prune({"r": WORDS})),
+    }
+    came: list[object] = []
+
+    def second() -> None:
+        try:
+            came.append(acts["prune" if first == "post" else "post"]())
+        except eventlog.LogError as error:
+            came.append(error)
+
+    waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    thread = threading.Thread(target=second)
+    with psycopg.connect(database) as connection:
+        with database_runs.within(connection):
+            acts[first]()
+        thread.start()
+        stage.within(60, lambda: database_runs.connections.rows(waiting))
+    thread.join()
+    if first == "post":
+        assert [type(error) for error in dict(came[0]).values()] == [eventlog.RunLocked]  # type: ignore[call-overload]
+    else:
+        assert type(came[0]) is eventlog.RunPruned
+    assert rows(database_runs) == ([1, 2, 0, 1, 0] if first == "post" else [0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("use", ["copy", "raw", "verify"])
+def test_what_reads_a_run_while_it_is_pruned_is_told_so(
+    database_runs: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    """A copy of it was empty, and said to be good."""
+    made(database_runs, "r")
+    rows = Rows._rows  # noqa: SLF001 (the only place to prune it)
+
+    def pruned_first(files: Rows, name: str, size: int) -> Iterator[bytes]:
+        dict(database_runs.prune({"r": WORDS}))
+        return rows(files, name, size)
+
+    monkeypatch.setattr(Rows, "_rows", pruned_first)
+    uses: dict[str, Callable[[], object]] = {
+        "copy": lambda: database_runs.copy("r", tmp_path),
+        "raw": lambda: list(database_runs.raw(database_runs.read("r"))),
+        "verify": lambda: database_runs.verify("r"),
+    }
+    with pytest.raises(eventlog.RunPruned):
+        uses[use]()
+    assert list(tmp_path.iterdir()) == []

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
 import eventlog
-from eventlog.postgres import Postgres
+from eventlog.postgres import Postgres, _store
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._log import Row
 from tests.eventlog.database.conftest import expire
@@ -210,16 +211,51 @@ def test_a_fork_whose_connection_breaks_at_its_commit_is_made_once(
     assert [len(database_runs.read("f").lines), database_runs.verify("f").ok] == [3, True]
 
 
-def test_a_run_is_made_within_a_transaction_of_the_callers(database: str, database_runs: Postgres) -> None:
-    """It is there when the caller's rows are, or neither is."""
-    with psycopg.connect(database) as connection:
-        for end in (connection.rollback, connection.commit):
-            with database_runs.within(connection):
-                database_runs.create("r", at=AT, events=[OPENING]).close()
-            assert database_runs.names() == []
-            end()
-    assert database_runs.names() == ["r"]
-    assert database_runs.holder("r") is None
+def test_an_opening_that_was_cut_off_leaves_the_run_to_others(
+    database_runs: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its holder was lost, and somebody must carry it on; or a request came meanwhile, which nobody would take."""
+
+    class Told(msgspec.Struct):
+        agent: str = "a"
+
+    def interrupted(*_: object, **__: object) -> None:
+        if asked == "r":
+            database_runs.post("r", "stop", b"{}")
+        raise KeyboardInterrupt
+
+    for run in ("lost", "r"):
+        log = database_runs.create(run, at=AT, events=[OPENING])
+        log.append(AT, [event(1)], status=Told())
+        log.close() if run == "r" else expire(database_runs)
+    monkeypatch.setattr(_store, "load", interrupted)
+    for asked in ("lost", "r"):
+        with pytest.raises(KeyboardInterrupt):
+            database_runs.open(asked)
+        assert database_runs.holder(asked) is None
+    assert sorted(database_runs.due(["a"], 5)) == ["lost", "r"]
+
+
+@pytest.mark.fault("lease lost")
+def test_a_row_that_another_transaction_has_locked_keeps_no_other_run_from_its_renewal(
+    database: str, database_runs: Postgres
+) -> None:
+    """A caller's transaction may be open for longer than a lease; the locked run is renewed once it is over."""
+    logs = [database_runs.create(run, at=AT, events=[OPENING]) for run in ("a", "b")]
+    leases = [log.lease for log in logs]
+    before = [lease.until for lease in leases]
+    with database_runs.connections.fresh() as ours, psycopg.connect(database) as connection:
+        ours.execute("set lock_timeout = '60s'")
+        with database_runs.within(connection):
+            logs[0].append(AT, [event(1)])
+        assert not database_runs._leases._extend(ours, leases)  # noqa: SLF001 (as its thread would)
+        assert [lease.until > old for lease, old in zip(leases, before, strict=True)] == [False, True]
+        assert not any(lease.lost for lease in leases)
+        connection.commit()
+        assert database_runs._leases._extend(ours, leases)  # noqa: SLF001
+        assert leases[0].until > before[0]
+    for log in logs:
+        log.close()
 
 
 @pytest.mark.fault("a renewal comes after the run was given back")
