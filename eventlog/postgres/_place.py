@@ -18,7 +18,7 @@ from psycopg.rows import tuple_row
 
 from eventlog.errors import DiskFailed, LogError, NotARunsDirectory, OtherSchema, ReadOnly
 
-Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+Connection: TypeAlias = "psycopg.Connection[Any]"
 _TABLES = {"3F000", "42P01", "42703"}
 _REFUSES_WRITES = {"25006"}
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,22 @@ def test_a_copy_whose_process_died_is_no_run_and_the_next_one_is_made() -> None:
         assert (copies.names(), copies.verify("r").ok) == (["r"], True)
         assert machine.directories[machine.directory(Path(to))].keys() == {"r"}
     assert outcomes == {False, True}
+
+
+def test_what_keeps_a_run_from_being_read_is_not_said_of_the_place_of_its_copy(tmp_path: Path) -> None:
+    """Whoever reads of the copy's place looks at the wrong disk."""
+    segment = making.made(tmp_path / "runs")
+
+    class Losing(eventlog.Directory):
+        def read(self, run: str, **given: Any) -> eventlog.Reading:
+            found = super().read(run, **given)
+            segment.unlink()
+            return found
+
+    with pytest.raises(eventlog.DiskFailed) as failed:
+        Losing(tmp_path / "runs").copy("r", tmp_path / "copies")
+    assert segment.name in failed.value.path
+    assert list((tmp_path / "copies").iterdir()) == []
 
 
 @pytest.mark.fault("a copy of a run that goes on in two places")
