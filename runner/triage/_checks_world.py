@@ -54,7 +54,7 @@ def patched_once(evidence: Evidence, fix: Fix) -> str:
 @check("only-intended-files", "outside")
 def only_intended(evidence: Evidence) -> str:
     """Nothing differs from what was unpacked but the new tests and, by the patches alone, the patched files."""
-    expected, before, after = evidence.expected, evidence.before, evidence.after
+    expected, before, after = evidence.expected, evidence.task.files, evidence.after
     patched = {fix.patch.path: before[fix.patch.path].decode() for fix in expected.fixes}
     differing = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     if differing != patched.keys() | expected.tests:

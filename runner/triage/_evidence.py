@@ -19,7 +19,7 @@ import replay
 from replay.events import AttemptMarked, ReplySaved
 from replay.messages import ToolCall
 from runner.triage import _suite
-from runner.triage._task import Crash, Fix, Task, files
+from runner.triage._task import Crash, Fix, Task, contents
 from runner.triage._tracker_store import Comment, Issue, stored
 from runner.triage._world import World
 
@@ -59,14 +59,9 @@ class Evidence:
         return next(crash for crash in self.task.crashes() if crash.id == number)
 
     @cached_property
-    def before(self) -> dict[str, bytes]:
-        """The task's files as they were unpacked."""
-        return {path: place.read_bytes() for path, place in self.task.files.items()}
-
-    @cached_property
     def after(self) -> dict[str, bytes]:
         """The workspace's files now."""
-        return {path: place.read_bytes() for path, place in files(self.world.workspace)}
+        return contents(self.world.workspace)
 
     def text(self, path: str) -> str:
         """A file of the workspace. Raises `Missing`."""

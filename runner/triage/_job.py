@@ -95,26 +95,16 @@ class Job:
         Raises at once `WorldHeld` when another process works in this world; `WrongWorld`; and what `runner.start` and
         `runner.resume` raise.
         """
-        with self.world.held():
-            newest = self.newest()
-            if not new or self.world.is_new(self.task):
-                return await self._carry_on(None if new else newest, model, options)
-            self.world.set_aside()
-        with self.world.held():
-            return await self._carry_on(None, model, options)
-
-    async def _carry_on(
-        self, newest: str | None, model: runner.Model | None, options: dict[str, Any]
-    ) -> runner.Outcome:
         agent = self.agent(model)
-        if newest is not None:
-            self._same_world(newest)
-            return await runner.resume(newest, agent, runs=self.runs, **options)
-        self.world.lay(self.task)
-        if not self.world.is_new(self.task):
-            raise WrongWorld(str(self.world.path), "another run has worked in it")
-        options.pop("accept_workspace", None)  # nothing can have changed yet
-        return await runner.start(agent, self.task.name, runs=self.runs, workspace=self.world.workspace, **options)
+        if new:
+            self.world.renew(self.task)
+        with self.world.held():
+            if not new and (run := self.newest()) is not None:
+                self._same_world(run)
+                return await runner.resume(run, agent, runs=self.runs, **options)
+            self.world.lay(self.task)
+            options.pop("accept_workspace", None)  # nothing can have changed yet
+            return await runner.start(agent, self.task.name, runs=self.runs, workspace=self.world.workspace, **options)
 
     def _same_world(self, run: str) -> None:
         """Refuse to carry on a run in a world it does not work in: its files would be here and its issues there."""

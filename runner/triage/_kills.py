@@ -34,7 +34,8 @@ class Place:
     def __init__(self, folder: Path, task: str = TASK, **options: Any) -> None:
         """Lay it out unless it is there. `options` are those of `Job.of`."""
         self.job = Job.of(task, folder.parent / "runs", folder, **({"approve": "off"} | options))
-        self.job.world.lay(self.job.task)
+        if not self.job.world.workspace.exists():
+            self.job.world.lay(self.job.task)
 
     def agent(self) -> runner.Agent:
         return self.job.agent()

@@ -6,8 +6,8 @@ added or put in place of those. A run's task is the task's name and no more, so 
 for it; what is to be done stands in the agent's instructions.
 """
 
-import shutil
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -76,19 +76,12 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {group.test for group in groups}
 
 
-class Shorten(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a summary is due: after a reply whose input was longer than `tokens`; the last `keep` messages stay."""
-
-    tokens: int
-    keep: int
-
-
 class _Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instructions: str
     tools: tuple[str, ...]
     checks: tuple[str, ...]
     expected: Expected
-    shorten: Shorten | None = None
+    shorten: runner.SummariseAfter | None = None
     base: tuple[str, ...] | None = None
     """The files of the base application that the task needs; None for all."""
 
@@ -110,42 +103,44 @@ class Task:
     """One task by its name. Raises `NoSuchTask`, which names those there are.
 
     Its runs are started with the name. `tools` are the names of those that the model is given, `checks` of those that
-    are made afterwards. `files` are those to unpack: where each belongs, and where it lies.
+    are made afterwards, `context` is when a summary is due.
     """
 
     def __init__(self, name: str) -> None:
         if name not in names():
             raise NoSuchTask(name, names())
         self.name = name
-        self.folder = _DATA / name
-        card = msgspec.json.decode((self.folder / "task.json").read_bytes(), type=_Card)
+        self._folder = _DATA / name
+        card = msgspec.json.decode((self._folder / "task.json").read_bytes(), type=_Card)
         self.instructions = card.instructions
         self.tools, self.checks = card.tools, card.checks
-        self.expected = card.expected
-        self.context: runner.Policy | None = (
-            runner.SummariseAfter(card.shorten.tokens, keep=card.shorten.keep) if card.shorten is not None else None
-        )
-        base = {path: place for path, place in files(_DATA / "base") if card.base is None or path in card.base}
-        self.files = base | dict(files(self.folder / "workspace"))
-        self.recording = self.folder / "recording.jsonl"
+        self.expected, self.context, self._base = card.expected, card.shorten, card.base
+        self.recording = self._folder / "recording.jsonl"
+
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """What a workspace holds before anybody has worked in it, by path."""
+        base = {
+            path: data for path, data in contents(_DATA / "base").items() if self._base is None or path in self._base
+        }
+        return base | contents(self._folder / "workspace")
 
     def unpack(self, folder: Path) -> None:
         """Put the files into `folder`, which must not exist."""
-        folder.mkdir()
-        for path, place in self.files.items():
-            copy = folder / path
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(place, copy)
+        for path, data in self.files.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
 
     def crashes(self) -> list[Crash]:
         """The crash groups, the most reported first."""
-        found = msgspec.json.decode((self.folder / "crashes.json").read_bytes(), type=list[Crash])
+        found = msgspec.json.decode((self._folder / "crashes.json").read_bytes(), type=list[Crash])
         return sorted(found, key=lambda crash: -crash.reports)
 
 
 def names() -> tuple[str, ...]:
     """The tasks there are."""
-    return tuple(sorted(folder.name for folder in _DATA.iterdir() if (folder / "task.json").is_file()))
+    return tuple(sorted(card.parent.name for card in _DATA.glob("*/task.json")))
 
 
 def files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -154,3 +149,8 @@ def files(folder: Path) -> Iterator[tuple[str, Path]]:
         path = place.relative_to(folder).as_posix()
         if place.is_file() and "__pycache__" not in path and not path.endswith(".pyc"):
             yield path, place
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What those files hold."""
+    return {path: place.read_bytes() for path, place in files(folder)}

@@ -9,6 +9,7 @@ changes at once. The job reads them when it declares its tools, because a tool's
 service: a tracker that ignores keys makes filing a `non_idempotent`.
 """
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -19,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from runner.triage import _files
-from runner.triage._task import Task, files
+from runner.triage._task import Task, contents
 from runner.triage.errors import WorldHeld, WrongWorld
 
 DAY = 86_400.0
@@ -96,19 +97,16 @@ class World:
             yield
 
     def lay(self, task: Task) -> None:
-        """Unpack the task's workspace unless it is there; call it while the world is held.
+        """Unpack the task's workspace, unless it is there as it was unpacked; call it while the world is held.
 
-        Raises `WrongWorld` when the world was laid out for another task.
+        Raises `WrongWorld` when it holds anything else.
         """
-        card = self.path / "task"
+        if not self.is_new(task):
+            raise WrongWorld(str(self.path), "another run has worked in it, or it is none of this task's")
         if self.workspace.exists():
-            laid = _files.read(card).decode().strip() if card.exists() else "no task of ours"
-            if laid != task.name:
-                raise WrongWorld(str(self.path), f"it was laid out for {laid}")
             return
-        for rest in (*self.path.glob(".tmp-task-*"), *self.path.glob(".tmp-workspace-*")):  # of earlier deaths
-            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
-        _files.replace(card, f"{task.name}\n".encode())
+        for rest in self.path.glob(".tmp-workspace-*"):  # of earlier deaths
+            shutil.rmtree(rest)
         beside = Path(tempfile.mkdtemp(prefix=".tmp-workspace-", dir=self.path))
         task.unpack(beside / "workspace")
         for place in (beside / "workspace", *beside.rglob("*")):
@@ -119,22 +117,19 @@ class World:
 
     def is_new(self, task: Task) -> bool:
         """Whether nobody has worked in the workspace: it is absent, or as it was unpacked."""
-        if not self.workspace.exists():
-            return True
-        now = {path: place.read_bytes() for path, place in files(self.workspace)}
-        return now == {path: place.read_bytes() for path, place in task.files.items()}
+        return not self.workspace.exists() or contents(self.workspace) == task.files
 
-    def set_aside(self) -> Path:
-        """Give this world the first free name of `<name>.1`, `<name>.2`, …, so that a new one can be laid here.
+    def renew(self, task: Task) -> None:
+        """Make sure that nobody has worked in it, and raise as `held`.
 
-        Returns that place. Its tracker notices and ends; its faults stay here too. Call it while the world is held,
-        and hold the world again afterwards: the lock went with the old one.
+        A world that was used gets the first free name of `<name>.1`, `<name>.2`, …, so that a new one can be laid here.
+        Its tracker notices and ends; its faults stay here too.
         """
-        number = 1
-        while (elsewhere := self.path.with_name(f"{self.path.name}.{number}")).exists():
-            number += 1
-        faults = faults_of(self.path)
-        self.path.rename(elsewhere)
-        set_faults(self.path, faults)
-        _files.sync(self.path.parent)
-        return elsewhere
+        with self.held():
+            if self.is_new(task):
+                return
+            others = (self.path.with_name(f"{self.path.name}.{number}") for number in itertools.count(1))
+            faults = faults_of(self.path)
+            self.path.rename(next(place for place in others if not place.exists()))
+            set_faults(self.path, faults)
+            _files.sync(self.path.parent)

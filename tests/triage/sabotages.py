@@ -66,7 +66,7 @@ def change(kind: type[E], how: Callable[[E], E]) -> Break:
 
 
 def _unpatch(done: Done) -> None:
-    shutil.copyfile(done.job.task.files[PATCH.path], done.file(PATCH.path))
+    done.file(PATCH.path).write_bytes(done.job.task.files[PATCH.path])
 
 
 def _empty(done: Done) -> None:

@@ -2,11 +2,10 @@
 
 import os
 import pickle
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from runner import triage
 from runner.triage import _files, _tracker_process
 from tests.support import ROOT
-from tests.triage.worlds import TASK
+from tests.triage.worlds import BATCH, TASK
 
 HOLD = """
 import sys
@@ -50,12 +49,14 @@ def test_the_workspace_is_the_tasks_own(world: triage.World, task: triage.Task) 
     assert world.is_new(task)
 
 
-def test_it_is_laid_once(world: triage.World, task: triage.Task) -> None:
-    """A second life must find what the first one did, not a fresh copy."""
+def test_it_is_laid_once_and_one_that_was_worked_in_is_refused(world: triage.World, task: triage.Task) -> None:
+    """A second life must find what the first one did, not a fresh copy; and a new run must not begin in it."""
     with world.held():
         world.lay(task)
-        (world.workspace / "todo" / "store.py").write_text("patched")
         world.lay(task)
+        (world.workspace / "todo" / "store.py").write_text("patched")
+        with pytest.raises(triage.WrongWorld, match="another run has worked in it"):
+            world.lay(task)
     assert (world.workspace / "todo" / "store.py").read_text() == "patched"
     assert not world.is_new(task)
 
@@ -64,30 +65,25 @@ def test_a_death_while_it_is_laid_leaves_no_half_workspace(
     world: triage.World, task: triage.Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a project under the right name would be taken for a whole one; and the rest is cleared away."""
-    copies = {name: getattr(shutil, name) for name in ("copyfile", "copy2")}
-    left = 0
+    write, left = Path.write_bytes, 0
 
-    def dying(copy: Callable[..., object]) -> Callable[..., object]:
-        def die(*arguments: object, **named: object) -> object:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-            return copy(*arguments, **named)
+    def die(place: Path, data: bytes) -> int:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return write(place, data)
 
-        return die
-
-    for name, copy in copies.items():
-        monkeypatch.setattr(shutil, name, dying(copy))
-    for left in range(5, 30, 6):  # noqa: B007 (the copies count it down)
-        with suppress(KeyboardInterrupt), world.held():
+    monkeypatch.setattr(Path, "write_bytes", die)
+    for left in range(5, 11, 2):  # noqa: B007 (the writes count it down)
+        with pytest.raises(KeyboardInterrupt), world.held():
             world.lay(task)
-        assert world.is_new(task)
-        shutil.rmtree(world.workspace, ignore_errors=True)
-    (world.path / ".tmp-task-0000").write_text("of an earlier death")
+        assert not world.workspace.exists()
+        assert list(world.path.glob(".tmp-*"))
     monkeypatch.undo()
     with world.held():
         world.lay(task)
+    assert world.workspace.exists()
     assert world.is_new(task)
     assert not list(world.path.glob(".tmp-*"))
 
@@ -128,16 +124,16 @@ def test_the_same_process_is_refused_too(world: triage.World) -> None:
 def test_a_world_of_another_task_is_refused(world: triage.World, task: triage.Task) -> None:
     """Its workspace is another project's: nothing there is touched."""
     with world.held():
-        world.lay(task)
-        (world.path / "task").write_text("other\n")
-        with pytest.raises(triage.WrongWorld, match="laid out for other"):
+        world.lay(triage.Task(BATCH))
+        with pytest.raises(triage.WrongWorld, match="none of this task's"):
             world.lay(task)
+    assert world.is_new(triage.Task(BATCH))
 
 
 def test_a_folder_that_is_nobodys_world_is_refused(world: triage.World, task: triage.Task) -> None:
     """A user's own project that happens to be called workspace must not be worked on."""
     world.workspace.mkdir(parents=True)
-    with world.held(), pytest.raises(triage.WrongWorld, match="no task of ours"):
+    with world.held(), pytest.raises(triage.WrongWorld, match="none of this task's"):
         world.lay(task)
 
 
@@ -167,16 +163,17 @@ def test_a_place_that_can_be_no_world_gets_a_sentence(world: triage.World, make:
     assert not (world.path.parent / "victim").exists()
 
 
-def test_a_world_set_aside_keeps_its_files_and_leaves_its_faults(world: triage.World, task: triage.Task) -> None:
+def test_a_used_world_is_set_aside_with_its_files_and_leaves_its_faults(world: triage.World, task: triage.Task) -> None:
     """The earlier run's work can still be looked at; the tracker's faults were set for this place."""
     triage.set_tracker_faults(world.path, triage.TrackerFaults(delay=2))
-    places = []
-    for _ in range(2):
+    for number in (1, 2):
         with world.held():
             world.lay(task)
-            places.append(world.set_aside())
-    assert [place.name for place in places] == ["world.1", "world.2"]
-    assert all((place / "workspace" / "README.md").exists() for place in places)
+        world.renew(task)  # nobody has worked in it
+        (world.workspace / "README.md").write_text(f"worked in {number}")
+        world.renew(task)
+    read = [(world.path.with_name(f"world.{number}") / "workspace" / "README.md").read_text() for number in (1, 2)]
+    assert read == ["worked in 1", "worked in 2"]
     assert not world.workspace.exists()
     assert triage.tracker_faults(world.path) == triage.TrackerFaults(delay=2)
 
