@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.triage import _checks_batch, _checks_log, _checks_world  # noqa: F401 (each adds its checks)
-from runner.triage._evidence import CHECKS, Check, Evidence
+from runner.triage._evidence import CHECKS, Check, Evidence, Failed
 from runner.triage._task import Fix, Same, Task, Unseen, names
 from runner.triage._world import World
 
@@ -53,7 +53,8 @@ def _held(one: Check, evidence: Evidence) -> Iterator[Outcome]:
 
 def _outcome(one: Check, name: str, *shown: object) -> Outcome:
     try:
-        why = one.why(*shown)
+        one.why(*shown)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is why this check fails)
-        why = f"{type(error).__name__}: {error}"
-    return Outcome(name, one.sentence, not why, why)
+        why = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
+        return Outcome(name, one.sentence, ok=False, why=why)
+    return Outcome(name, one.sentence, ok=True, why="")

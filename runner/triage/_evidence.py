@@ -26,8 +26,14 @@ from runner.triage._world import World
 _SECONDS = 30.0
 
 
-class Missing(Exception):
-    """Something a check needs is not there; the text says what."""
+class Failed(Exception):
+    """Something is not as a check wants it, or is not there at all; the text says what."""
+
+
+def require(holds: object, why: str) -> None:
+    """Raise `Failed`, which says `why`, unless it holds."""
+    if not holds:
+        raise Failed(why)
 
 
 class Evidence:
@@ -49,10 +55,9 @@ class Evidence:
         return stored(self.world.tracker, Comment)
 
     def issue(self, cause: str) -> Issue:
-        """The one issue of a cause. Raises `Missing` when there is none or more than one."""
+        """The one issue of a cause. Raises `Failed` when there is none or more than one."""
         found = [issue for issue in self.issues if issue.cause == cause]
-        if len(found) != 1:
-            raise Missing(f"the tracker holds {len(found)} issues for {cause}")
+        require(len(found) == 1, f"the tracker holds {len(found)} issues for {cause}")
         return found[0]
 
     def crash(self, number: str) -> Crash:
@@ -64,9 +69,8 @@ class Evidence:
         return contents(self.world.workspace)
 
     def text(self, path: str) -> str:
-        """A file of the workspace. Raises `Missing`."""
-        if path not in self.after:
-            raise Missing(f"{path} is not in the workspace")
+        """A file of the workspace. Raises `Failed`."""
+        require(path in self.after, f"{path} is not in the workspace")
         return self.after[path].decode()
 
     @cached_property
@@ -132,19 +136,17 @@ class Evidence:
         return {event.key for event in self.events if isinstance(event, AttemptMarked) and event.call in calls}
 
 
-Each = Literal["", "fixes", "same", "unseen"]
-
-
 class Check(NamedTuple):
-    """One check. `looks` at the log too, or at what is outside it alone; `each`: made for each crash group of a kind.
+    """One check. It `looks` at what is outside the log alone, or at the log too.
 
-    `why` takes the evidence, and the group if it is made for each; it returns why the check fails, or an empty text.
+    `why` takes the evidence, and raises why the check fails. `each`: it takes a crash group too, and is made for each of
+    that kind.
     """
 
     name: str
     looks: Literal["outside", "log"]
-    why: Callable[..., str]
-    each: Each
+    why: Callable[..., None]
+    each: Literal["", "fixes", "same", "unseen"]
 
     @property
     def sentence(self) -> str:
@@ -154,13 +156,16 @@ class Check(NamedTuple):
 
 CHECKS: dict[str, Check] = {}
 """Every check there is, by its name."""
-_Why = TypeVar("_Why", bound=Callable[..., str])
+_Why = TypeVar("_Why", bound=Callable[..., None])
 
 
-def check(name: str, looks: Literal["outside", "log"], *, each: Each = "") -> Callable[[_Why], _Why]:
-    """Make a function the check of this name; its docstring is what holds."""
+def check(
+    looks: Literal["outside", "log"], *, each: Literal["", "fixes", "same", "unseen"] = ""
+) -> Callable[[_Why], _Why]:
+    """Make a function the check of its name; its docstring is what holds."""
 
     def made(why: _Why) -> _Why:
+        name = why.__name__.replace("_", "-")
         CHECKS[name] = Check(name, looks, why, each)
         return why
 
