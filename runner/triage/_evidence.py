@@ -139,8 +139,8 @@ class Evidence:
 class Check(NamedTuple):
     """One check. It `looks` at what is outside the log alone, or at the log too.
 
-    `why` takes the evidence, and raises why the check fails. `each`: it takes a crash group too, and is made for each of
-    that kind.
+    `why` takes the evidence, and raises why the check fails. `each`: it takes a crash group too, and is made for each
+    of that kind.
     """
 
     name: str

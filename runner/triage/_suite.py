@@ -37,11 +37,12 @@ class Suite(msgspec.Struct, frozen=True):
 
 def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = False) -> Suite:
     """Run the tests of `folder`, or those of `path` in it; at most `seconds`. `each`: with a line for each test."""
-    command = [sys.executable, "-P", str(_SCRIPT), str(seconds), *words(folder, path, each=each)]
+    told = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
+    words = [*told, *(["-rA"] if each else []), *([path] if path else [])]
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(  # noqa: S603 (our interpreter, our script, and a path that the caller has checked)
-            command,
+            [sys.executable, "-P", str(_SCRIPT), str(seconds), *words],
             cwd=folder,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -57,17 +58,8 @@ def run(folder: Path, path: str = "", *, seconds: float = SECONDS, each: bool = 
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        return said(128 - status if status > 128 else status, output, folder, each=each)  # noqa: PLR2004 (as a shell counts)
-
-
-def words(folder: Path, path: str = "", *, each: bool = False) -> list[str]:
-    told = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--color=no", f"--rootdir={folder}"]
-    return [*told, *(["-rA"] if each else []), *([path] if path else [])]
-
-
-def said(status: int, output: IO[bytes], folder: Path, *, each: bool = False) -> Suite:
-    """What pytest's status and its output come to; a negative status is a signal's."""
-    return Suite(status == 0, status, _tail(output, folder, _SHOWN_EACH if each else _SHOWN, timed_out=status < 0))
+        status = 128 - status if status > 128 else status  # noqa: PLR2004 (as a shell counts)
+        return Suite(status == 0, status, _tail(output, folder, _SHOWN_EACH if each else _SHOWN, timed_out=status < 0))
 
 
 def environment() -> dict[str, str]:

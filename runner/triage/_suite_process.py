@@ -1,9 +1,9 @@
 """Runs pytest where it is started, and ends with all that its tests started. A script: it must import nothing of ours.
 
-pytest runs in a child, in a process group of its own. This process only watches: its standard input is a pipe whose
-other end the starter holds, and when that closes, because the starter closed it or died by SIGKILL, everything ends. So
-does it when pytest ends or its time is up. On Linux this process is also the one that orphans of its descendants fall
-to, so a test's child that left the group, or the session, is found and ended too.
+pytest runs in a child, in a session of its own. This process only watches: its standard input is a pipe whose other end
+the starter holds, and when that closes, because the starter closed it or died by SIGKILL, everything ends. So does it
+when pytest ends or its time is up. On Linux this process is also the one that orphans of its descendants fall to, so a
+test's child that left the group, or the session, is found and ended too.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import ctypes
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,38 +27,18 @@ def main(seconds: float, words: list[str]) -> int:
     """Run pytest with these arguments for at most `seconds`; its exit status, or 128 and a signal's number."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    child = os.fork()
-    if child == 0:
-        _pytest(words)
-    until = time.monotonic() + seconds
-    status = None
-    while status is None and time.monotonic() < until and not select.select([0], [], [], 0.02)[0]:
-        done, status = os.waitpid(child, os.WNOHANG)
-        status = status if done else None
-    _end_all(child)
-    return 128 + signal.SIGKILL if status is None else _code(status)
-
-
-def _pytest(words: list[str]) -> None:
-    os.setpgid(0, 0)
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 (not on every system)
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
-    status = 70
-    try:
-        import pytest  # noqa: PLC0415 (in the process that needs it)
-
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        status = int(pytest.main(words))
-        sys.stdout.flush()
-    finally:
-        os._exit(status)
-
-
-def _code(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    command = [sys.executable, "-P", "-m", "pytest", *words]
+    pytest = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 (our words)
+    until = time.monotonic() + seconds
+    while pytest.poll() is None and time.monotonic() < until and not select.select([0], [], [], 0.02)[0]:
+        pass
+    status = -signal.SIGKILL if pytest.returncode is None else pytest.returncode
+    _end_all(pytest.pid)
+    return status if status >= 0 else 128 - status
 
 
 def _end_all(group: int) -> None:

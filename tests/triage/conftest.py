@@ -10,7 +10,7 @@ import pytest
 from runner.triage import _suite
 from tests.triage import worlds
 from tests.triage.service import Service
-from tests.triage.suites import Forks, Remembered
+from tests.triage.suites import Remembered
 
 
 @pytest.fixture(scope="session")
@@ -23,11 +23,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def suites(shared: Path) -> Iterator[Remembered]:
+def suites(shared: Path) -> Remembered:
     """What the session knows of workspaces' tests."""
-    forks = Forks()
-    yield Remembered(shared / "suites", forks.run)
-    forks.close()
+    return Remembered(shared / "suites")
 
 
 @pytest.fixture
