@@ -14,7 +14,7 @@ import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import eventlog
 from eventlog.simdisk._process import Process
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from eventlog.simdisk._trace import Pages
-
-T = TypeVar("T")
 
 CHANGES: Final = (
     "open",
@@ -42,14 +40,13 @@ CHANGES: Final = (
 """Verbs that may change what is on a disk; `open` counts when it may make or write a file."""
 VERBS: Final = (*CHANGES, "look", "pread", "stat", "fstat", "list", "close", "try_lock")
 """Operations that can fail. `look` is an `open` that only reads."""
-
-
-_OWN: Final = ("open", "rename", "pwrite", "kernel_flushes")
-"""The verbs that are not simply forwarded. `pwrite` stays a loop over `write_some`, which completes a short write."""
+_CHANGING: Final = {"write", "create", "new"}
+_TO: Final = ("rename", "link")
+_SYNCS: Final = ("datasync", "sync")
 
 
 class DiskProxy(eventlog.Disk):
-    """Forwards every verb to `inner`. Subclass it and override a few."""
+    """Forwards every verb to `inner`. Subclass it and override a few, or `forward`, through which each of them goes."""
 
     def __init__(self, inner: eventlog.Disk) -> None:
         self.inner = inner
@@ -59,28 +56,29 @@ class DiskProxy(eventlog.Disk):
         """Give the name of an open file: the one it was opened by, or was renamed to since."""
         return self._names.get(fd, "")
 
-    def open(self, path: Path, **how: Any) -> int:
-        fd = self.inner.open(path, **how)
-        self._names[fd] = path.name
-        return fd
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Have `inner` do it."""
+        result = getattr(self.inner, verb)(*given, **named)
+        if verb == "open":
+            self._names[result] = given[0].name
+        elif verb == "rename":
+            source, target = (path.name for path in given)
+            self._names = {fd: target if name == source else name for fd, name in self._names.items()}
+        return result
 
     def kernel_flushes(self) -> None:
         """Give none: each flush must come by `datasync`, where a fault may lie."""
 
-    def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        self.inner.rename(source, target, within=within)
-        self._names = {fd: target.name if name == source.name else name for fd, name in self._names.items()}
-
 
 def _forwarding(verb: str) -> Callable[..., Any]:
-    def forward(self: DiskProxy, *given: Any, **named: Any) -> Any:
-        return getattr(self.inner, verb)(*given, **named)
+    def forwarding(self: DiskProxy, *given: Any, **named: Any) -> Any:
+        return self.forward(verb, *given, **named)
 
-    return forward
+    return forwarding
 
 
-for _verb in vars(eventlog.Disk):
-    if not _verb.startswith("_") and _verb not in _OWN:
+for _verb in vars(eventlog.Disk):  # `pwrite` stays a loop over `write_some`, which completes a short write
+    if not _verb.startswith("_") and _verb not in ("kernel_flushes", "pwrite"):
         setattr(DiskProxy, _verb, _forwarding(_verb))
 
 
@@ -109,16 +107,6 @@ class Fault:
     pages: Pages = "dirty"
 
 
-def _counted(verb: str, *, like: str = "") -> Any:
-    """A verb that is an operation of its own name, or one `like` another."""
-
-    def counted(self: FaultyDisk, target: int | Path | str, *given: Any, **named: Any) -> Any:
-        what = target if isinstance(target, int) else Path(target)
-        return self._do(like or verb, what, lambda: getattr(self.inner, verb)(target, *given, **named))
-
-    return counted
-
-
 class FaultyDisk(DiskProxy):
     """A disk in front of another one.
 
@@ -134,21 +122,25 @@ class FaultyDisk(DiskProxy):
         self._counts = [0] * len(faults)
         self._killed = False
 
-    pread, truncate, sync_dir = _counted("pread"), _counted("truncate"), _counted("sync_dir")
-    unlink, rmdir, mkdir, list = _counted("unlink"), _counted("rmdir"), _counted("mkdir"), _counted("list")
-    stat, fstat, links_and_size = _counted("stat"), _counted("fstat"), _counted("links_and_size", like="fstat")
-    try_lock = _counted("try_lock")
-
-    def open(self, path: Path, **how: Any) -> int:
-        """Open a file; only an open that may change something counts as one of `CHANGES`, another is a `look`."""
-        verb = "open" if {"write", "create", "new"} & {name for name, given in how.items() if given} else "look"
-        return self._do(verb, path, lambda: super(FaultyDisk, self).open(path, **how))
-
-    def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
-        """Write; a fault may have it take a part, or claim too much."""
-        fault = self._due("write_some", fd)
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Do it, unless a fault is due: then do what of it that leaves, and raise the error. The dead close nothing."""
+        if verb == "close" and self._killed:
+            return None
+        counted = "look" if verb == "open" and not _CHANGING & {how for how in named if named[how]} else verb
+        counted = "fstat" if verb == "links_and_size" else counted
+        fault = self._due(counted, given[1 if verb in _TO else 0]) if counted in VERBS else None
         if fault is None:
-            return self.inner.write_some(fd, data, offset)
+            return super().forward(verb, *given, **named)
+        if verb == "write_some":
+            return self._write(fault, *given)
+        if fault.late or verb == "close":  # the descriptor is gone even when closing fails
+            super().forward(verb, *given, **named)
+        elif verb in _SYNCS and isinstance(self.inner, Process) and isinstance(fault.error, int):
+            self.inner.fail_sync(given[0], fault.pages)
+        raise self._error(fault)
+
+    def _write(self, fault: Fault, fd: int, data: bytes | memoryview, offset: int) -> int:
+        """Take a part, or claim too much."""
         if fault.claims is not None:
             return self.inner.write_some(fd, data, offset) + fault.claims
         taken = len(data) if fault.late else 0 if fault.takes is None else min(fault.takes, len(data))
@@ -158,49 +150,10 @@ class FaultyDisk(DiskProxy):
             raise self._error(fault)
         return taken
 
-    def datasync(self, fd: int) -> None:
-        """Sync; a failing one tells a simulated disk what it leaves."""
-        self._sync("datasync", fd, self.inner.datasync)
-
-    def sync(self, fd: int) -> None:
-        self._sync("sync", fd, self.inner.sync)
-
-    def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
-        self._do("rename", target, lambda: super(FaultyDisk, self).rename(source, target, within=within))
-
-    def link(self, source: Path, target: Path) -> None:
-        self._do("link", target, lambda: self.inner.link(source, target))
-
-    def close(self, fd: int) -> None:
-        """Close; the descriptor is gone even when closing fails. A killed process closes nothing."""
-        if self._killed:
-            return
-        fault = self._due("close", fd)
-        self.inner.close(fd)
-        if fault is not None:
-            raise self._error(fault)
-
-    def _do(self, verb: str, target: int | Path, act: Callable[[], T]) -> T:
-        fault = self._due(verb, target)
-        if fault is None:
-            return act()
-        if fault.late:
-            act()
-        raise self._error(fault)
-
-    def _sync(self, verb: str, fd: int, act: Callable[[int], None]) -> None:
-        fault = self._due(verb, fd)
-        if fault is None or fault.late:
-            act(fd)
-        elif isinstance(self.inner, Process) and isinstance(fault.error, int):
-            self.inner.fail_sync(fd, fault.pages)
-        if fault is not None:
-            raise self._error(fault)
-
-    def _due(self, verb: str, target: int | Path) -> Fault | None:
+    def _due(self, verb: str, target: int | Path | str) -> Fault | None:
         if self._killed:
             raise Killed
-        name = target.name if isinstance(target, Path) else self.name(target)
+        name = self.name(target) if isinstance(target, int) else Path(target).name
         self.steps.append((verb, name))
         due = None
         for at, fault in enumerate(self.faults):
