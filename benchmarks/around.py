@@ -1,7 +1,8 @@
 """What does the loop add to a save: the runner's part, as the difference to its log alone?
 
 In each round a run with a coroutine as its tool, one with a plain function, and a log that is given the lines of the
-first take turns. A turn of a run is two saves. Processor time is that of the whole process, its threads included.
+first take turns. A turn of a run is two saves. Processor time is that of the whole process, its threads included. The
+same once more while no processor may sleep: what follows a flush runs slower when one slept through it.
 """
 
 from __future__ import annotations
@@ -75,14 +76,28 @@ def lines_of(turns: int) -> list[tuple[bytes, ...]]:
         return [tuple(map(bytes, line.events)) for line in eventlog.store(path).read("r").lines]
 
 
-def rounds(ways: dict[str, Callable[[Path], Took]], count: int) -> dict[str, list[Took]]:
+Way = Callable[[Path], Took]
+LOG, AWAKE = "its log alone", ", no processor asleep"
+
+
+def rounds(ways: dict[str, Way], count: int) -> dict[str, list[Took]]:
     """What each way took in each round; they take turns."""
     taken = {name: list[Took]() for name in ways}
     for name in arms.turns(ways, count):
-        with arms.room() as path:
+        with arms.room() as path, arms.awake() if name.endswith(AWAKE) else contextlib.nullcontext():
             gc.collect()
             taken[name].append(ways[name](path))
     return taken
+
+
+def row(name: str, found: Sequence[Took], base: Sequence[Took]) -> list[str]:
+    """What a way took, and how much that is more than its log alone took in the same rounds."""
+    middle = [arms.us(arms.middle([took[clock] for took in found])) for clock in (0, 1)]
+    more = [
+        arms.us(arms.middle([took[clock] - least[clock] for took, least in zip(found, base, strict=True)]))
+        for clock in (0, 1)
+    ]
+    return [name, *middle, *(more if found is not base else ["", ""])]
 
 
 def main() -> None:
@@ -90,24 +105,14 @@ def main() -> None:
     short = table.quick(__doc__)
     turns, count = (60, 5) if short else (150, 15)
     lines = lines_of(turns)
-    log = "its log alone"
-    taken = rounds(
-        {
-            log: lambda path: alone(path, lines),
-            log + arms.AGAIN: lambda path: alone(path, lines),
-            "a coroutine as its tool": lambda path: run(path, turns, plain=False),
-            "a plain function as its tool": lambda path: run(path, turns, plain=True),
-        },
-        count,
-    )
-    rows = []
-    for name, found in taken.items():
-        more = [
-            arms.us(arms.middle([took[clock] - base[clock] for took, base in zip(found, taken[log], strict=True)]))
-            for clock in (0, 1)
-        ]
-        middle = [arms.us(arms.middle([took[clock] for took in found])) for clock in (0, 1)]
-        rows.append([name, *middle, *(more if name != log else ["", ""])])
+    ways: dict[str, Way] = {
+        LOG: lambda path: alone(path, lines),
+        "a coroutine as its tool": lambda path: run(path, turns, plain=False),
+        "a plain function as its tool": lambda path: run(path, turns, plain=True),
+    }
+    ways |= {LOG + arms.AGAIN: ways[LOG], **{name + AWAKE: way for name, way in ways.items()}}
+    taken = rounds(ways, count)
+    rows = [row(name, found, taken[LOG + AWAKE if name.endswith(AWAKE) else LOG]) for name, found in taken.items()]
     head = ["a run with", "µs a save", "µs of processors", "more than the log alone: µs", "µs of processors"]
     notes = [f"{turns} turns of two saves, {count} rounds"]
     table.report("around", "What does the loop add to a save?", head, rows, notes=notes, short=short)
