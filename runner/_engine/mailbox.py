@@ -1,6 +1,7 @@
 """The inbox of a run while a life goes on: something new is noticed within `POLL` seconds, also while a tool runs.
 
-One timer for each event loop looks for all lives in it.
+One timer for each event loop looks for all lives in it, for a few at a time: looking for a thousand at once keeps the
+loop for 10 ms.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from runner._runs.requests import Inbox
 
 POLL = 0.25
 """Seconds between two looks."""
+AT_ONCE = 20
+"""Lives that are looked for in one turn of the loop."""
 
 
 class _Looking:
@@ -21,17 +24,22 @@ class _Looking:
 
     def __init__(self) -> None:
         self.waiting: dict[Mailbox, Callable[[], None]] = {}
+        self._due: list[Mailbox] = []
         self.is_armed = False
         """Whether a timer runs. Only the loop knows it, so that nothing here keeps a loop that was closed."""
 
     def look(self) -> None:
-        """Wake the lives that have mail, and look again later while anybody waits."""
-        for mailbox, ring in list(self.waiting.items()):
-            if mailbox.has_new():
+        """Wake those of the next lives that have mail, and look again later while anybody waits."""
+        due = self._due or list(self.waiting)
+        self._due = due[AT_ONCE:]
+        for mailbox in due[:AT_ONCE]:
+            ring = self.waiting.get(mailbox)
+            if ring is not None and mailbox.has_new():
                 ring()
         self.is_armed = bool(self.waiting)
         if self.is_armed:
-            asyncio.get_running_loop().call_later(POLL, self.look)
+            looks = -(-len(self.waiting) // AT_ONCE)
+            asyncio.get_running_loop().call_later(POLL / looks, self.look)
 
 
 _looking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Looking] = weakref.WeakKeyDictionary()

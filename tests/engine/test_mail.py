@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from replay.events import (
     RunStopped,
     WaitUntil,
 )
-from runner._engine.mailbox import POLL
+from runner._engine.mailbox import AT_ONCE, POLL, Mailbox
 from runner.testing import tool_calls
 from tests.support import stage
 
@@ -118,6 +121,35 @@ def test_a_thread_that_outlives_its_cut_off_takes_what_was_asked_for_meanwhile(r
     assert not runner.read_state("r", runs).over
     end.set()
     stage.within(20, lambda: runner.read_state("r", runs).over)
+
+
+def test_a_thousand_lives_are_looked_for_a_few_in_each_turn_of_the_loop(runs: Path) -> None:
+    """All of them in one turn would keep the loop for 10 ms, four times a second."""
+    turn, looked = [0], dict[int, int]()
+
+    async def go() -> None:
+        loop, all_were = asyncio.get_running_loop(), asyncio.Event()
+
+        def count() -> None:
+            turn[0] += 1
+            loop.call_soon(count)
+
+        def inbox(number: int) -> list[str]:
+            looked[number] = turn[0]
+            if len(looked) == 5 * AT_ONCE:
+                all_were.set()
+            return []
+
+        with contextlib.ExitStack() as stack:
+            for number in range(5 * AT_ONCE):
+                log = stack.enter_context(eventlog.store(runs).create(f"r{number}", at=stage.NOON, events=[b"{}"]))
+                log.inbox = functools.partial(inbox, number)  # type: ignore[method-assign] # as the log's own, counted
+                stack.enter_context(Mailbox(log).noticed(lambda: None))
+            count()
+            await all_were.wait()
+
+    asyncio.run(go())
+    assert max(Counter(looked.values()).values()) <= AT_ONCE
 
 
 def test_a_reply_that_ends_the_run_is_its_end_and_a_stop_is_refused(runs: Path) -> None:
