@@ -15,11 +15,10 @@ import runner
 import runner.testing
 from runner import testing
 from runner.testing._modes import TROUBLES
-from tests.support import ROOT
+from tests.support import ROOT, stage
 from tests.support.forkserver import ForkServer
 from tests.testing import shop
 from tests.testing.windows import SAVED, names, window
-from tests.triage.worlds import until
 
 
 def swept(script: tuple[Any, ...] = shop.DAY, **options: Any) -> testing.SweepReport:
@@ -313,9 +312,9 @@ def test_the_processes_of_a_sweep_that_is_killed_end_with_it(forks: ForkServer, 
     """Nobody else would end them."""
     (noted := tmp_path / "noted").mkdir()
     parent = forks.begin(endless, root=noted)
-    until(lambda: len(list(noted.iterdir())) == 2)
+    stage.within(90, lambda: len(list(noted.iterdir())) == 2)
     os.kill(parent.pid, signal.SIGKILL)
-    until(lambda: not any(Path("/proc", path.name, "exe").exists() for path in noted.iterdir()))
+    stage.within(90, lambda: not any(Path("/proc", path.name, "exe").exists() for path in noted.iterdir()))
     assert parent.end().killed
 
 

@@ -15,17 +15,13 @@ import runner
 import runner.testing
 from runner.triage import _code_tools, _suite
 from runner.triage._task import Task
-from tests.support import ROOT
-from tests.triage.worlds import TASK, is_locked, until
+from tests.support import ROOT, stage
+from tests.triage.worlds import TASK, is_locked
 
 
 def play(folder: Path, *calls: tuple[str, dict[str, str]], tools: Sequence[runner.Tool] = ()) -> list[str]:
     """The results of these calls, made one after another in a run of their own."""
-    replies: list[runner.Reply] = [
-        runner.Reply(calls=(runner.ToolCall(tool=name, arguments=json.dumps(arguments)),), stop="tool_calls")
-        for name, arguments in calls
-    ]
-    model = runner.testing.ScriptedModel([*replies, runner.Reply(text="done")])
+    model = runner.testing.ScriptedModel([*map(runner.testing.tool_calls, calls), "done"])
     agent = runner.Agent(name="agent", model=model, tools=tools or _code_tools.tools(Task(TASK)))
     (folder / "workspace").mkdir(exist_ok=True)
     result = asyncio.run(runner.start(agent, "t", runs=folder / "runs", workspace=folder / "workspace"))
@@ -219,7 +215,7 @@ def test_a_child_of_a_test_that_left_the_session_is_ended_too(tmp_path: Path, en
     suite = ends(tmp_path / "workspace", sleeper) if ending != "it passes" else _suite.run(tmp_path / "workspace")
     assert suite.passed == (ending == "it passes"), suite
     assert sleeper.exists()
-    until(lambda: not sleeps(sleeper))
+    stage.within(90, lambda: not sleeps(sleeper))
 
 
 def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -230,7 +226,7 @@ def test_a_test_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> 
     assert not suite.passed
     assert "out of time" in suite.output
     assert sleeper.exists()
-    until(lambda: not sleeps(sleeper))
+    stage.within(90, lambda: not sleeps(sleeper))
 
 
 def test_the_process_of_the_tests_follows_its_starter(tmp_path: Path) -> None:
@@ -268,7 +264,7 @@ def test_the_tests_die_with_whoever_started_them(tmp_path: Path) -> None:
     code = "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from runner.triage import _suite; "
     code += "_suite.run(Path(sys.argv[2]))"
     with subprocess.Popen([sys.executable, "-c", code, str(ROOT), str(tmp_path / "workspace")]) as starter:
-        until(lambda: sleeps(sleeper))
+        stage.within(90, lambda: sleeps(sleeper))
         starter.kill()
-    until(lambda: not sleeps(sleeper))
+    stage.within(90, lambda: not sleeps(sleeper))
     assert not sleeps(sleeper)

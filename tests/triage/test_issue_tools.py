@@ -16,7 +16,7 @@ from replay.events import AttemptEnded, AttemptMarked, ResultRecorded, WaitUntil
 from runner import triage
 from runner.triage import _issue_tools, _tracker_process
 from runner.triage._tracker_store import Comment, Issue, stored
-from tests.triage.worlds import Quick
+from tests.support import stage
 
 DRAFT = {"cause": "c", "title": "t", "body": "b"}
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -28,7 +28,7 @@ async def play(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[replay
     world.mkdir(exist_ok=True)
     model = runner.testing.ScriptedModel([*(runner.testing.tool_calls(call) for call in calls), "done"])
     agent = runner.Agent(name="agent", model=model, tools=_issue_tools.tools(world), approve="off")
-    result = await runner.start(agent, "t", runs=folder / "runs", clock=Quick())
+    result = await runner.start(agent, "t", runs=folder / "runs", clock=stage.Ticking())
     lines = eventlog.store(folder / "runs").read(result.run).lines
     return result.state, [replay.decode(raw) for line in lines for raw in line.events]
 

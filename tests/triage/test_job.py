@@ -22,9 +22,10 @@ from replay.messages import Reply
 from runner import triage
 from runner.triage import _job
 from runner.triage._tracker_store import Issue, stored
-from tests.support import ROOT
+from tests.support import ROOT, stage
+from tests.support.forkserver import ForkServer
 from tests.triage import recrash
-from tests.triage.worlds import BATCH, TASK, TOOLS, Done, Quick, session, tracker_pid
+from tests.triage.worlds import BATCH, TASK, TOOLS, Done, carry_on, tracker_pid
 
 pytestmark = pytest.mark.usefixtures("_suites_once")
 
@@ -134,17 +135,17 @@ def test_a_tracker_that_is_killed_at_every_filing_files_one_issue(tmp_path: Path
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    result = asyncio.run(job.run(watch=watch, clock=Quick()))
+    result = asyncio.run(job.run(watch=watch, clock=stage.Ticking()))
     assert len(killed) >= 3
     assert Done(job, result.run).failed("one-issue", "same-key", "same-spend", "settled", "answer-names-issue") == {}
 
 
-def test_a_second_process_is_told_who_works_here(tmp_path: Path) -> None:
+def test_a_second_process_is_told_who_works_here(tmp_path: Path, forks: ForkServer) -> None:
     """Two agents in one workspace would undo each other's patches; the first one's process is named."""
     job = triage.Job.of(TASK, tmp_path / "runs")
     with job.world.held():
-        second = session(tmp_path / "runs")
-    assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.said
+        second = forks.run(carry_on, runs=job.runs)
+    assert f"WorldHeld: the world {job.world.path} is held by process {os.getpid()}" in second.output
     assert eventlog.store(job.runs).runs() == []
 
 

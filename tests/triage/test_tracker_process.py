@@ -15,8 +15,9 @@ import pytest
 from runner import triage
 from runner.triage import _files, _tracker_process
 from runner.triage._tracker_store import Issue, stored
+from tests.support import stage
 from tests.triage import worlds
-from tests.triage.worlds import is_locked, tracker_pid, until
+from tests.triage.worlds import is_locked, tracker_pid
 
 T = TypeVar("T")
 DRAFT = {"cause": "c", "title": "t", "body": "b"}
@@ -90,7 +91,7 @@ def test_killed_between_commit_and_reply_it_gives_the_repeat_the_first_ones_issu
 
     thread = threading.Thread(target=first)
     thread.start()
-    until(lambda: bool(stored(tmp_path / "tracker.sqlite", Issue)))
+    stage.within(90, lambda: bool(stored(tmp_path / "tracker.sqlite", Issue)))
     pid = tracker_pid(tmp_path)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -123,7 +124,7 @@ def test_what_a_dead_tracker_said_of_its_port_is_not_believed(tmp_path: Path) ->
     there, ours = asyncio.run(found())
     assert there != ours
     worlds.end_trackers(tmp_path)
-    until(lambda: ended(tmp_path))
+    stage.within(90, lambda: ended(tmp_path))
     (tmp_path / "tracker.lock").write_text(f"{os.getpid()} {there}")
     _tracker_process.kill(tmp_path)
 
@@ -135,7 +136,7 @@ def test_it_ends_when_its_world_is_gone(tmp_path: Path) -> None:
     asyncio.run(triage.tracker(world))
     elsewhere = world.rename(tmp_path / "elsewhere")
     assert not ended(elsewhere)
-    until(lambda: ended(elsewhere))
+    stage.within(90, lambda: ended(elsewhere))
 
 
 def serve_here(world: Path, pause: Callable[[float], Awaitable[None]], clock: Callable[[], float]) -> None:
@@ -185,7 +186,7 @@ def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path) -> None:
     with pytest.raises(triage.TrackerDown, match="does not listen") as caught:
         asyncio.run(triage.tracker(tmp_path))
     assert "tracker.log" in caught.value.hint
-    until(lambda: ended(tmp_path))
+    stage.within(90, lambda: ended(tmp_path))
     assert (tmp_path / "tracker.log").read_text().count("file is not a database") > 1
 
 

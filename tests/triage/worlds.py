@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import shutil
 import sqlite3
-import sys
-import time
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +15,7 @@ import replay
 import runner
 from runner import triage
 from runner.triage import _files, _tracker_process
+from tests.support import stage
 from tests.triage import rerecord
 
 TASK, BATCH = "m1-done-after-delete", "batch"
@@ -33,26 +29,6 @@ TOOLS = (
     "issue_search",
     "issue_file",
 )
-
-
-class Quick(runner.Clock):
-    """A clock that stands still but for what is waited for, and that passes at once."""
-
-    def __init__(self) -> None:
-        self._begun = super().wall()
-        self._passed = 0.0
-
-    def wall(self) -> datetime:
-        """When it was made, and all that was waited for since."""
-        return self._begun + timedelta(seconds=self._passed)
-
-    def monotonic(self) -> float:
-        """The same, as seconds."""
-        return self._passed
-
-    async def sleep(self, seconds: float) -> None:
-        """It passed."""
-        self._passed += seconds
 
 
 class Done(NamedTuple):
@@ -83,9 +59,7 @@ class Done(NamedTuple):
 
     def events(self) -> list[replay.AnyEvent]:
         """What the log holds."""
-        return [
-            replay.decode(raw) for line in eventlog.store(self.job.runs).read(self.run).lines for raw in line.events
-        ]
+        return [event for line in stage.lines(self.job.runs, self.run) for event in line]
 
     def rewrite(self, edit: Callable[[list[replay.AnyEvent]], Sequence[replay.AnyEvent]]) -> None:
         """Write the log anew, line by line, with what `edit` makes of each line's events; its chain holds."""
@@ -100,29 +74,9 @@ class Done(NamedTuple):
                     log.append(at, events)
 
 
-class Ended(NamedTuple):
-    """How a session of a job ended: as `subprocess` says it, and what it printed."""
-
-    status: int
-    said: str
-
-
-def session(runs: Path, task: str = TASK, resumes: int = 10, **options: Any) -> Ended:
-    """Carry the job on in a fork of this process, which may die; `options` are those of `Job.of`."""
-    said = runs.parent / "said"
-    job = triage.Job.of(task, runs, limits=runner.Limits(turns=120, resumes=resumes), **options)
-    process = multiprocessing.get_context("fork").Process(target=_carry_on, args=(job, said))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of this process are not in the fork
-        process.start()
-    process.join()
-    assert process.exitcode is not None
-    return Ended(process.exitcode, said.read_text())
-
-
-def _carry_on(job: triage.Job, said: Path) -> None:
-    sys.stdout = sys.stderr = said.open("w")  # stays open: a traceback is written after this
-    asyncio.run(job.run())
+async def carry_on(runs: str, task: str = TASK, resumes: int = 10, **options: Any) -> None:
+    """Carry the job on, in a fork that may die; `options` are those of `Job.of`."""
+    await triage.Job.of(task, runs, limits=runner.Limits(turns=120, resumes=resumes), **options).run()
 
 
 def finish(runs: Path, task: str = TASK, **options: Any) -> Done:
@@ -164,11 +118,3 @@ def is_locked(file: Path) -> bool:
     if held is not None:
         held.close()
     return held is None
-
-
-def until(holds: Callable[[], bool], seconds: float = 90.0) -> None:
-    """Look until it holds, at most so long: for what another process does."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
