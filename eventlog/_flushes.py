@@ -70,7 +70,8 @@ class Flushes:
         self._ordering, self._collecting = threading.RLock(), threading.RLock()
         self._over: deque[Flush] = deque()
         self._found = ctypes.create_string_buffer(_EVENT.size * _MANY)
-        weakref.finalize(self, _destroyed, functools.partial(call, 1, context), self._event)
+        given_back = weakref.finalize(self, _destroyed, functools.partial(call, 1, context), self._event)
+        given_back.atexit = False  # the kernel does it when the process ends, and a second Ctrl-C can't interrupt that
 
     def fileno(self) -> int:
         """Give the descriptor that can be read when a flush is over."""

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gc
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import eventlog
 from eventlog import _head
 from tests.eventlog.making import AT, OPENING, event, head, numbers
+from tests.support import ROOT
 from tests.support.disks import Quick, failing
 from tests.support.flushing import ByHand
 
@@ -230,6 +232,17 @@ def test_a_place_for_flushes_that_finds_no_descriptor_takes_nothing_of_the_kerne
 
     monkeypatch.setattr(os, "eventfd", refuses)
     assert (eventlog.DISK.kernel_flushes(), taken()) == (None, before + 1)
+
+
+def test_a_process_that_ends_leaves_its_place_for_flushes_to_the_kernel() -> None:
+    """Giving it back takes long enough for a second Ctrl-C, which ended in a traceback."""
+    program = (
+        "import eventlog\n"
+        "eventlog._flushes._destroyed = lambda *_: print('by hand')\n"
+        "kept = eventlog.DISK.kernel_flushes()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert (ended.stdout, ended.stderr) == ("", "")
 
 
 def saves_without_ctypes(runs: str) -> list[object]:
