@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
+NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """The numbers of io_setup, io_destroy, io_getevents and io_submit; the C library has no functions for them."""
 _FDSYNC: Final = 3
 _TELL: Final = 1
@@ -153,7 +153,7 @@ class Flushes:
 
 def made() -> Flushes | None:
     """Give a place for flushes, or None where the system has nothing of the kind, or refuses it."""
-    numbers = _NUMBERS.get(os.uname().machine) if sys.platform == "linux" and sys.maxsize > 1 << 32 else None
+    numbers = NUMBERS.get(os.uname().machine) if sys.platform == "linux" and sys.maxsize > 1 << 32 else None
     if numbers is None:
         return None
     try:
@@ -170,7 +170,9 @@ def made() -> Flushes | None:
         return done
 
     if call(0, _ROOM, ctypes.byref(context)) == 0:
-        return Flushes(ctypes, call, context, event)
+        if call(2, context, 0, 0, None, None) == 0:  # one that orders must be able to collect
+            return Flushes(ctypes, call, context, event)
+        call(1, context)
     os.close(event)
     return None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
-from eventlog import _head
+from eventlog import _flushes, _head
 from tests.eventlog.making import AT, OPENING, event, head, numbers
 from tests.support import ROOT
 from tests.support.disks import Quick, failing
@@ -212,13 +212,20 @@ def test_the_kernel_flushes_many_files_and_says_which_it_did_not_take(tmp_path: 
         log.close()
 
 
-def test_a_place_for_flushes_that_finds_no_descriptor_takes_nothing_of_the_kernels(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("refused", ["io_setup", "io_getevents", "a descriptor"])
+def test_a_place_for_flushes_that_is_refused_takes_nothing_of_the_kernels(
+    monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
-    """A machine has few of these places, and one that nobody has is given back by nobody."""
+    """A machine has few of these places, and one that nobody has is given back by nobody.
+
+    A container may allow some of the calls and not others: who orders must be able to collect.
+    """
 
     def taken() -> int:
         return Path("/proc/self/maps").read_text(encoding="utf-8").count("[aio]")
+
+    def refuses(*_: object) -> int:
+        raise failing(errno.EMFILE)
 
     if eventlog.DISK.kernel_flushes() is None:
         pytest.skip("this system takes no flushes of this kind, and saves go to threads")
@@ -226,11 +233,13 @@ def test_a_place_for_flushes_that_finds_no_descriptor_takes_nothing_of_the_kerne
     before = taken()
     held = eventlog.DISK.kernel_flushes()
     assert (taken(), held is None) == (before + 1, False)
-
-    def refuses(*_: object) -> int:
-        raise failing(errno.EMFILE)
-
-    monkeypatch.setattr(os, "eventfd", refuses)
+    if refused == "a descriptor":
+        monkeypatch.setattr(os, "eventfd", refuses)
+    else:
+        machine, no_such_call = os.uname().machine, 100_000
+        numbers = list(_flushes.NUMBERS[machine])
+        numbers[["io_setup", "io_destroy", "io_getevents"].index(refused)] = no_such_call
+        monkeypatch.setitem(_flushes.NUMBERS, machine, tuple(numbers))
     assert (eventlog.DISK.kernel_flushes(), taken()) == (None, before + 1)
 
 
