@@ -1,11 +1,13 @@
 """Log lines for the edges, with what looks like a secret masked: they go wherever the program sends them.
 
 The library configures nothing: a program that configured structlog gets our lines there, any other gets them through
-the standard logger named `refold`, which prints nothing unless the program says so. structlog is not imported here,
+the standard logger named `refold`, which prints nothing unless the program says so. A line that can't be written
+there, as on a full disk or a closed pipe, is lost, and nothing else with it. structlog is not imported here,
 because that takes longer than everything else together and pulls in what else is installed; a program that configured
 it has imported it.
 """
 
+import contextlib
 import logging
 import sys
 from typing import Any
@@ -23,10 +25,12 @@ class _Logger:
         self._bound = bound
 
     def info(self, event: str, **said: Any) -> None:
-        self._say(logging.INFO, event, said)
+        with contextlib.suppress(Exception):
+            self._say(logging.INFO, event, said)
 
     def warning(self, event: str, **said: Any) -> None:
-        self._say(logging.WARNING, event, said)
+        with contextlib.suppress(Exception):
+            self._say(logging.WARNING, event, said)
 
     def _say(self, level: int, event: str, said: dict[str, Any]) -> None:
         structlog = sys.modules.get("structlog")

@@ -200,7 +200,7 @@ class Worker:
         """Look at the runs that somebody named, or whose time has come."""
         await asyncio.sleep(TICK)
         carrier = self._carrier
-        carrier.rung.update(self._bell.heard(), carrier.woken())
+        carrier.rung.update(await off_loop(self._bell.heard), carrier.woken())
         woken = carrier.rung - carrier.active.keys()
         carrier.rung -= woken
         try:

@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
+import logging
 import shutil
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -310,3 +313,57 @@ def test_a_store_that_knows_what_is_due_is_asked_for_no_more_than_there_is_room_
     asyncio.run(main())
     assert max(asked) == 2
     assert waiting == {"sound": [], "broken": [f"broken-{number}" for number in range(2, 7)]}
+
+
+@pytest.mark.fault("a log line that can't be written")
+def test_a_line_that_no_log_takes_keeps_no_run(runs: Path) -> None:
+    """A full disk or a closed pipe under a service's log: its runs go on, and none stays held."""
+
+    class Full(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError(errno.ENOSPC, record.getMessage())
+
+    log, handler = logging.getLogger("refold"), Full()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    agent = stage.agent(["over"])
+
+    async def main() -> None:
+        async with runner.Worker([agent], runs=runs) as worker:
+            for number in range(3):
+                await (await worker.start(agent, stage.TASK, run=f"r-{number}")).outcome()
+
+    try:
+        asyncio.run(asyncio.wait_for(main(), 120))
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+    assert [(info.status.phase if info.status else None, info.live) for info in runner.list_runs(runs)] == 3 * [
+        ("done", False)
+    ]
+
+
+@pytest.mark.fault("server hangs")
+def test_what_rings_is_never_asked_for_in_the_loop_s_thread(runs: Path) -> None:
+    """A database is connected to for that, and one that does not answer would hold up the whole program."""
+    asked: set[int] = set()
+
+    class Slow(eventlog.Directory):
+        def bell(self) -> Any:
+            bell = super().bell()
+            heard = bell.heard
+
+            def noted() -> list[str]:
+                asked.add(threading.get_ident())
+                return heard()
+
+            bell.heard = noted  # type: ignore[method-assign]
+            return bell
+
+    async def main() -> None:
+        async with runner.Worker([stage.agent(["over"])], runs=Slow(runs)):
+            await until(lambda: asked)
+
+    asyncio.run(main())
+    assert threading.get_ident() not in asked

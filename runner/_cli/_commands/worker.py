@@ -74,8 +74,9 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
                     async with asyncio.timeout(0.5):
                         await left.wait()
         told.cancel()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
     os._exit(0)  # a tool that does not end would hold the process, and its run's lock with it
 
 

@@ -94,7 +94,8 @@ class Notifier:
 def _warn(said: str, **facts: str) -> None:
     import structlog  # it takes longer than most commands do
 
-    structlog.get_logger().warning(said, **facts)
+    with contextlib.suppress(OSError):  # a closed pipe, or a full disk
+        structlog.get_logger().warning(said, **facts)
 
 
 def _body(key: str, state: State, question: Question) -> bytes:
