@@ -40,6 +40,8 @@ _PATIENCE: Final = 2.0
 _LONG: Final = 1.0
 _PAUSE: Final = 0.02
 _LONGEST: Final = 0.2
+_AGAIN: Final = {"40001", "40P01"}
+"""What a server says that has undone one of two transactions: a deadlock, or a pooler's stricter isolation."""
 _LEFT: Final[list[Connection]] = []
 """What a forked child inherited, and must neither use nor close."""
 _HELLO: Final = """
@@ -124,7 +126,7 @@ class Connections:
                 connection = self._taken()
                 return act(connection)
             except psycopg.Error as error:
-                lost = connection is None or connection.closed
+                lost = connection is None or connection.closed or error.sqlstate in _AGAIN
                 if not lost or not (patient() or time.monotonic() - began < _PATIENCE):
                     raise self.place.refused(error) from error
                 self.close()  # a server that ended one connection has often ended all

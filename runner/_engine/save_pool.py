@@ -1,15 +1,16 @@
 """How a save runs: whole in the loop's thread while a run is alone; beside it when there are several.
 
 A flush takes from 75 µs to 10 ms. For a run that is alone nothing else is kept waiting by it, and handing it over would
-cost about as much as the fastest flush, so a lone run saves where it is and stays at the disk's limit. With several
-runs in one process the loop would stand still for each flush of each run. A save in a thread makes seven calls of the
-system, and after each it must get the interpreter back from a loop that computes: then a hundred runs take 580 µs of
-processors a save. So where the kernel carries flushes on (Linux), a save is done in the loop's thread but for the
-flush, all flushes of one turn of the loop are handed to the kernel at once, and those that are over come back together:
-310 µs, and 1.6 times as many saves (medians of rounds in turns, at a load of 8). A thread for the flush alone, with all
-else in the loop's thread, took 410: the hand-over is what costs. What the kernel does not do (a database, zeros that
-must be laid first, another system, a container that refuses it) goes to eight threads as a whole: flushes of different
-files overlap in the disk, and more threads gain little.
+cost about as much as the fastest flush, so a lone run saves where it is and stays at the disk's limit. (A run in a
+database counts as two: its server may hang.) With several runs in one process the loop would stand still for each flush
+of each run. A save in a thread makes seven calls of the system, and after each it must get the interpreter back from a
+loop that computes: then a hundred runs take 580 µs of processors a save. So where the kernel carries flushes on
+(Linux), a save is done in the loop's thread but for the flush, all flushes of one turn of the loop are handed to the
+kernel at once, and those that are over come back together: 310 µs, and 1.6 times as many saves (medians of rounds in
+turns, at a load of 8). A thread for the flush alone, with all else in the loop's thread, took 410: the hand-over is
+what costs. What the kernel does not do (a database, zeros that must be laid first, another system, a container that
+refuses it) goes to eight threads as a whole: flushes of different files overlap in the disk, and more threads gain
+little.
 
 A save that has begun is waited for, whatever is cancelled meanwhile: its line is on the disk or the log is dead, and
 only the save can say which. The cancellation is delivered at the next await instead.

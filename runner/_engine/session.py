@@ -48,7 +48,8 @@ async def run_session(
     life = opened.life
     life.executor.resources, life.rest = resources, rest
     try:
-        with await save_pool.beside(life.store.enter), signals.drains(life.drain), save_pool.counted():
+        lives = save_pool.counted(1 + life.store.knows_due)
+        with await save_pool.beside(life.store.enter), signals.drains(life.drain), lives:
             state, looked = await carry(opened, on_question)
     finally:
         await save_pool.beside(life.end)

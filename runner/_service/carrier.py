@@ -131,8 +131,8 @@ class Carrier:
 
     def woken(self) -> list[str]:
         """The runs whose time has come since this was last asked."""
-        now, found = self.store.now(), []
-        while self._later and self._later[0].when <= now:
+        found = []
+        while self._later and self._later[0].when <= self.store.now():
             later = heapq.heappop(self._later)
             if self._times.get(later.run) == later.when:
                 del self._times[later.run]

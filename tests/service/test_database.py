@@ -1,16 +1,20 @@
 """A worker on a database: idle it costs next to nothing, and what is due is carried on exactly once."""
 
+import asyncio
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 import eventlog
 import runner
+from eventlog.postgres import Postgres, _connections, _log
 from tests.service import scenes
 from tests.support import stage
 from tests.support.figures import FIGURES
@@ -113,3 +117,37 @@ def test_a_run_that_is_made_in_a_callers_transaction_exists_once_that_commits(da
     assert stage.finished(runner.run_sync(agent, stage.TASK, run="r-2", runs=database)) == "over"
     with pytest.raises(runner.BadAgent, match="no transaction"):
         runner.enqueue(agent, stage.TASK, runs="runs", connection=connection)
+
+
+@pytest.mark.fault("server hangs")
+def test_the_event_loop_waits_for_no_server(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else it serves would stand still with a server that hangs: it does no save, and in a worker nothing else."""
+    here, found = threading.current_thread(), list[str]()
+
+    def noted(owner: type, name: str) -> None:
+        act = getattr(owner, name)
+
+        def seen(*given: Any, **more: Any) -> Any:
+            if threading.current_thread() is here:
+                found.append(name)
+            return act(*given, **more)
+
+        monkeypatch.setattr(owner, name, seen)
+
+    noted(_log.Row, "_save")
+    assert stage.finished(runner.run_sync(stage.agent(["over"]), stage.TASK, run="r", runs=database)) == "over"
+    noted(_connections.Connections, "_taken")
+    noted(_connections.Connections, "fresh")
+
+    async def main() -> list[str]:
+        dead = Postgres("postgresql://127.0.0.1:1/dead")
+        async with runner.Worker([stage.agent(["over"])], runs=dead) as worker:
+            async with asyncio.timeout(PATIENCE):
+                while not worker.problems:  # noqa: ASYNC110 (a look has failed, and a tick has gone before it)
+                    await asyncio.sleep(0.01)
+        agent = stage.agent(["over"])
+        async with runner.Worker([agent], runs=database) as worker:
+            return [stage.finished(await (await worker.start(agent, stage.TASK, run="s")).outcome())]
+
+    assert asyncio.run(main()) == ["over"]
+    assert found == []

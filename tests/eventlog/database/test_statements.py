@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,11 +15,8 @@ import pytest
 
 import eventlog
 from eventlog.postgres import Postgres, _store
-from eventlog.postgres._connections import Connections
-from eventlog.postgres._log import Row
 from tests.eventlog.database.conftest import expire
 from tests.eventlog.making import AT, OPENING, event
-from tests.support import stage
 
 pytestmark = pytest.mark.full
 
@@ -153,6 +149,19 @@ def test_an_error_of_the_server_wrote_nothing_and_the_log_goes_on(database_runs:
         assert log.append(AT, [event(4)]).seq == 3
 
 
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_a_statement_that_the_server_undid_for_another_is_done_again(database_runs: Postgres, state: str) -> None:
+    """A run that stopped for it would have stopped for nothing."""
+    rows = database_runs.connections.rows
+    rows("create sequence times")
+    rows(f"""create function undone() returns trigger language plpgsql as $$ begin
+        if nextval('times') = 1 then raise exception 'undone' using errcode = '{state}'; end if; return new; end $$""")
+    with database_runs.create("r", at=AT, events=[OPENING]) as log:
+        rows("create trigger undone before insert on refold.line for each row execute function undone()")
+        assert log.append(AT, [event(1)]).seq == 2
+    assert rows("select last_value from times") == [(2,)]
+
+
 def test_a_fork_and_the_stop_of_its_parent_are_one_transaction(database_runs: Postgres) -> None:
     """What goes wrong at the last moment leaves neither, and the parent goes on where it was."""
     parent = database_runs.create("r", at=AT, events=[OPENING])
@@ -234,58 +243,3 @@ def test_an_opening_that_was_cut_off_leaves_the_run_to_others(
             database_runs.open(asked)
         assert database_runs.holder(asked) is None
     assert sorted(database_runs.due(["a"], 5)) == ["lost", "r"]
-
-
-@pytest.mark.fault("lease lost")
-def test_a_row_that_another_transaction_has_locked_keeps_no_other_run_from_its_renewal(
-    database: str, database_runs: Postgres
-) -> None:
-    """A caller's transaction may be open for longer than a lease; the locked run is renewed once it is over."""
-    logs = [database_runs.create(run, at=AT, events=[OPENING]) for run in ("a", "b")]
-    leases = [log.lease for log in logs if isinstance(log, Row)]
-    before = [lease.until for lease in leases]
-    with database_runs.connections.fresh() as ours, psycopg.connect(database) as connection:
-        ours.execute("set lock_timeout = '60s'")
-        with database_runs.within(connection):
-            logs[0].append(AT, [event(1)])
-        assert not database_runs._leases._extend(ours, leases)  # noqa: SLF001 (as its thread would)
-        assert [lease.until > old for lease, old in zip(leases, before, strict=True)] == [False, True]
-        assert not any(lease.lost for lease in leases)
-        connection.commit()
-        assert database_runs._leases._extend(ours, leases)  # noqa: SLF001
-        assert leases[0].until > before[0]
-    for log in logs:
-        log.close()
-
-
-@pytest.mark.fault("a renewal comes after the run was given back")
-def test_a_renewal_that_comes_too_late_holds_nothing(database_runs: Postgres) -> None:
-    """The thread asks for all leases at once, and one of them may be given back meanwhile."""
-    log = database_runs.create("r", at=AT, events=[OPENING])
-    assert isinstance(log, Row)
-    log.close()
-    with database_runs.connections.fresh() as connection:
-        database_runs._leases._extend(connection, [log.lease])  # noqa: SLF001 (as its thread would)
-    assert log.lease.lost
-    database_runs.open("r").close()
-
-
-@pytest.mark.fault("a renewal fails for whatever reason")
-@pytest.mark.parametrize(
-    "error", [psycopg.OperationalError("gone"), OSError(24, "too many open files"), MemoryError(), ValueError("odd")]
-)
-def test_a_renewal_that_failed_is_made_again(database: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """The thread that renews goes on, or every run of the process would be lost."""
-    runs, fresh, errors = Postgres(database, lease=3.0), Connections.fresh, [error]
-
-    def unwell(connections: Connections) -> Any:
-        if errors and threading.current_thread().name == "refold leases":
-            raise errors.pop()
-        return fresh(connections)
-
-    monkeypatch.setattr(Connections, "fresh", unwell)
-    with runs.create("r", at=AT, events=[OPENING]) as log:
-        assert isinstance(log, Row)
-        until = log.lease.until
-        stage.within(120, lambda: log.lease.until > until)
-    assert not errors
