@@ -20,12 +20,10 @@ _DEVICE = 1
 
 @dataclass(slots=True)
 class File:
-    """A file as processes see it: its bytes, those of its last sync, how many names it has, and one of them."""
+    """A file as processes see it, and its bytes at its last sync."""
 
     data: bytearray
     synced: bytes
-    links: int
-    name: str
 
 
 class Machine:
@@ -37,12 +35,7 @@ class Machine:
     def __init__(self, image: Image = EMPTY, *, seed: int = 0) -> None:
         self.image, self.trace = image, list[Op]()
         self.directories = {number: dict(names) for number, names in image.directories.items()}
-        self.files = {number: File(bytearray(data), data, 0, "") for number, data in image.files.items()}
-        for names in image.directories.values():
-            for name, number in names.items():
-                if number in self.files:
-                    self.files[number].links += 1
-                    self.files[number].name = name
+        self.files = {number: File(bytearray(data), data) for number, data in image.files.items()}
         self.locks: dict[int, dict[int, bool]] = {}
         self._next = max([ROOT, *image.directories, *image.files]) + 1
         self._seed, self._drawn = seed, 0
@@ -68,6 +61,13 @@ class Machine:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
         return number
 
+    def names(self, number: int) -> list[str]:
+        """List the names of a file."""
+        return [name for names in self.directories.values() for name, found in names.items() if found == number]
+
+    def _named(self, number: int) -> str:
+        return next(iter(self.names(number)), "")
+
     def make(self, path: PurePath, *, directory: bool) -> int:
         """Make an empty file or directory under a name that is free, and give its number."""
         parent = self.directory(path.parent)
@@ -75,7 +75,7 @@ class Machine:
         if directory:
             self.directories[number] = {}
         else:
-            self.files[number] = File(bytearray(), b"", 1, path.name)
+            self.files[number] = File(bytearray(), b"")
         self.directories[parent][path.name] = number
         self.trace.append(Named(path.name, (Change(parent, path.name, number),), "directory" if directory else "file"))
         return number
@@ -83,10 +83,6 @@ class Machine:
     def rename(self, source: PurePath, target: PurePath) -> None:
         """Give a file another name, taking it from what had it; or a directory."""
         here, there, number = self.directory(source.parent), self.directory(target.parent), self.find(source)
-        if (old := self.files.get(self.directories[there].get(target.name, 0))) is not None:
-            old.links -= 1
-        if number in self.files:
-            self.files[number].name = target.name
         del self.directories[here][source.name]
         self.directories[there][target.name] = number
         self.trace.append(Named(target.name, (Change(there, target.name, number), Change(here, source.name, None))))
@@ -96,7 +92,6 @@ class Machine:
         number, there = self.find(source), self.directory(target.parent)
         if target.name in self.directories[there]:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        self.files[number].links += 1
         self.directories[there][target.name] = number
         self.trace.append(Named(target.name, (Change(there, target.name, number),)))
 
@@ -104,7 +99,6 @@ class Machine:
         parent, number = self.directory(path.parent), self.find(path)
         if number in self.directories:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        self.files[number].links -= 1
         del self.directories[parent][path.name]
         self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
 
@@ -120,25 +114,25 @@ class Machine:
         file = self.files[number]
         file.data.extend(bytes(max(0, offset - len(file.data))))
         file.data[offset : offset + len(data)] = data
-        self.trace.append(Wrote(number, file.name, offset, data))
+        self.trace.append(Wrote(number, self._named(number), offset, data))
 
     def resize(self, number: int, size: int) -> None:
         """Cut a file, or extend it by NULs."""
         file = self.files[number]
         del file.data[size:]
         file.data.extend(bytes(size - len(file.data)))
-        self.trace.append(Sized(number, file.name, size))
+        self.trace.append(Sized(number, self._named(number), size))
 
     def sync(self, number: int) -> None:
         file = self.files[number]
         file.synced = bytes(file.data)
-        self.trace.append(Synced(number, file.name))
+        self.trace.append(Synced(number, self._named(number)))
 
     def sync_failed(self, number: int, pages: Pages) -> None:
         file = self.files[number]
         if pages == "back":
             file.data[:] = file.synced
-        self.trace.append(SyncFailed(number, file.name, pages))
+        self.trace.append(SyncFailed(number, self._named(number), pages))
 
     def sync_directory(self, path: PurePath) -> None:
         self.trace.append(DirectorySynced(self.directory(path), path.name))
@@ -147,8 +141,8 @@ class Machine:
         """Give what `stat` says of a file or directory."""
         if number in self.directories:
             return os.stat_result((stat.S_IFDIR | 0o700, number, _DEVICE, 2, 0, 0, 0, 0, 0, 0))
-        file = self.files[number]
-        return os.stat_result((stat.S_IFREG | 0o600, number, _DEVICE, file.links, 0, 0, len(file.data), 0, 0, 0))
+        links, size = len(self.names(number)), len(self.files[number].data)
+        return os.stat_result((stat.S_IFREG | 0o600, number, _DEVICE, links, 0, 0, size, 0, 0, 0))
 
     def random(self, size: int) -> str:
         """Give the next `size` drawn bytes in hex."""

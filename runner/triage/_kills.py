@@ -20,7 +20,7 @@ import runner
 from runner import testing
 from runner.triage._job import Job
 from runner.triage._tracker_process import kill
-from runner.triage._tracker_store import Comment, Issue, Store, stored
+from runner.triage._tracker_store import Comment, Issue, Row, Store, stored
 from runner.triage._world import TrackerFaults, set_faults
 
 TASK = "sweep"
@@ -40,16 +40,14 @@ class Place:
     def agent(self) -> runner.Agent:
         return self.job.agent()
 
-    def issues(self) -> list[Issue]:
-        return stored(self.job.world.tracker, Issue)
-
-    def comments(self) -> list[Comment]:
-        return stored(self.job.world.tracker, Comment)
+    def rows(self, kind: type[Row]) -> list[Row]:
+        """All rows of a kind in the tracker's memory."""
+        return stored(self.job.world.tracker, kind)
 
     def effects(self) -> Counter[str]:
         """How often each thing the job is to do has been done: in the tracker, and in the workspace."""
-        done = Counter(f"issue {issue.cause}" for issue in self.issues())
-        done += Counter(f"comment on {one.issue}: {one.text}" for one in self.comments())
+        done = Counter(f"issue {issue.cause}" for issue in self.rows(Issue))
+        done += Counter(f"comment on {one.issue}: {one.text}" for one in self.rows(Comment))
         for fix in self.job.task.expected.fixes:
             patched = (self.job.world.workspace / fix.patch.path).read_text(encoding="utf-8")
             done[f"patch {fix.crash}"] = patched.count(fix.patch.new)
@@ -135,11 +133,8 @@ class Scene(Place):
         """The job's agent, which remembers nothing, so all lives may have the same."""
         return self._agent
 
-    def issues(self) -> list[Issue]:
-        return self.store.find(Issue)
-
-    def comments(self) -> list[Comment]:
-        return self.store.find(Comment)
+    def rows(self, kind: type[Row]) -> list[Row]:
+        return self.store.find(kind)
 
 
 def sweep(

@@ -42,7 +42,7 @@ class Remark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class Row(msgspec.Struct, frozen=True):
+class _Made(msgspec.Struct, frozen=True):
     """A row of a table. `key` is the one it came under, or None; `created` is ISO 8601 in UTC."""
 
     id: int
@@ -50,7 +50,7 @@ class Row(msgspec.Struct, frozen=True):
     created: str
 
 
-class Issue(Row, frozen=True):
+class Issue(_Made, frozen=True):
     """A row of table `issue`."""
 
     cause: str
@@ -58,14 +58,14 @@ class Issue(Row, frozen=True):
     body: str
 
 
-class Comment(Row, frozen=True):
+class Comment(_Made, frozen=True):
     """A row of table `comment`; `issue` is the number of the one it is about."""
 
     issue: int
     text: str
 
 
-_Row = TypeVar("_Row", Issue, Comment)
+Row = TypeVar("Row", Issue, Comment)
 
 
 class KeyMismatch(Exception):
@@ -107,7 +107,7 @@ class Store:
             raise NoSuchIssue(issue)
         return self._once(Comment, (issue, remark.text), key, ttl)
 
-    def _once(self, kind: type[_Row], said: tuple[object, ...], key: str | None, ttl: float) -> tuple[_Row, bool]:
+    def _once(self, kind: type[Row], said: tuple[object, ...], key: str | None, ttl: float) -> tuple[Row, bool]:
         now = self._clock()
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
@@ -115,7 +115,10 @@ class Store:
             known = [row for row in under if now.timestamp() - datetime.fromisoformat(row.created).timestamp() < ttl]
             if known:
                 first = max(known, key=lambda row: row.created)
-                if not isinstance(first, kind) or msgspec.structs.astuple(first)[len(Row.__struct_fields__) :] != said:
+                if (
+                    not isinstance(first, kind)
+                    or msgspec.structs.astuple(first)[len(_Made.__struct_fields__) :] != said
+                ):
                     raise KeyMismatch(key)
                 return first, False
             values = (key, now.astimezone(UTC).isoformat(timespec="milliseconds"), *said)
@@ -123,7 +126,7 @@ class Store:
             made = self._db.execute(f"INSERT INTO {kind.__name__} ({names}) VALUES ({marks})", values)  # noqa: S608 (names of ours)
             return self.find(kind, id=made.lastrowid)[0], True
 
-    def find(self, kind: type[_Row], **columns: object) -> list[_Row]:
+    def find(self, kind: type[Row], **columns: object) -> list[Row]:
         """The rows of a kind in their order, all or those with these values; none has a key that is None."""
         names, where = ", ".join(kind.__struct_fields__), "".join(f" AND {column} = ?" for column in columns)
         query = f"SELECT {names} FROM {kind.__name__} WHERE true{where} ORDER BY id"  # noqa: S608 (names of ours)
@@ -138,7 +141,7 @@ class Store:
         self._db.close()
 
 
-def stored(file: Path, kind: type[_Row]) -> list[_Row]:
+def stored(file: Path, kind: type[Row]) -> list[Row]:
     """All rows of a kind in a tracker's file, read without the tracker; none if it was never used.
 
     The file is opened for writing: whoever opens it first rolls back the journal of a killed tracker.

@@ -184,7 +184,7 @@ def test_a_tracker_that_does_not_come_up_is_told(tmp_path: Path) -> None:
     """Its file is no database: it is tried again, the log beside it says why, and the error says where to look."""
     (tmp_path / "tracker.sqlite").write_text("not a database, but long enough to be taken for one" * 40)
     with pytest.raises(triage.TrackerDown, match="does not listen") as caught:
-        asyncio.run(triage.tracker(tmp_path))
+        asyncio.run(_tracker_process.url(tmp_path, within=90))
     assert "tracker.log" in caught.value.hint
     stage.within(90, lambda: ended(tmp_path))
     assert (tmp_path / "tracker.log").read_text().count("file is not a database") > 1
