@@ -222,5 +222,5 @@ def request_refused(state: Draft, event: e.RequestRefused, at: datetime) -> None
 
 @transitions.on(e.StepRecorded)
 def step_recorded(state: Draft, event: e.StepRecorded, at: datetime) -> None:
-    """The life came to something; what it was, only the program reads that runs again."""
-    state.uncounted = True
+    """The life came to something, unless it failed; what it was, only the program reads that runs again."""
+    state.uncounted = state.uncounted or event.raw != ""

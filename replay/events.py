@@ -161,12 +161,16 @@ class CallsMade(Event, legal="model", decision=True, title="the calls of a progr
 class StepRecorded(Event, legal=ALIVE, title="a step of a program"):
     """What a program computed between its calls, as JSON; `n` counts the steps of this name from 0.
 
-    It is handed back when the program runs again. The state does not know it.
+    It is handed back when the program runs again, and so is a failure: then `raw` is empty, `error` says how it failed,
+    and `error_type` is the nearest of Python's own classes that a program is given. With neither it is tried again: its
+    failure ended the program. The state knows only that one succeeded.
     """
 
     name: Text
     n: int
     raw: Text
+    error: Text = ""
+    error_type: str = ""
 
 
 class ReplyRefused(Event, legal="model", decision=True, words="why", title="a final reply that is no answer"):

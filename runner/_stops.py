@@ -23,6 +23,15 @@ class ChildRun(RunError):
     parent: str
 
 
+class StepFailed(RunError):
+    """A step of a program raised an error of another type than Python's own. `why` is its text, with its type."""
+
+    sentence = "step {name} failed: {why}"
+    hint = "The program may catch it and go on; when it ends with it, the next life tries the step again."
+    name: str
+    why: str
+
+
 class Stopped(RunError):
     """The run stopped and its log says so. `reason` is the class's name; `detail` says more."""
 

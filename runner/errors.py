@@ -27,6 +27,7 @@ StoppedByPerson = _stops.StoppedByPerson
 Forked = _stops.Forked
 ParentClosed = _stops.ParentClosed
 ChildRun = _stops.ChildRun
+StepFailed = _stops.StepFailed
 STOPS = _stops.STOPS
 
 
@@ -67,9 +68,8 @@ class NeedsPerson(OutcomeUnknown):
 class ModelError(RunError):
     """Raised by a model whose ask came to nothing.
 
-    `transient`: asking again may help. `billed`: tokens may have been spent, so the ask's bound counts as spent.
-    `retry_after`: seconds the provider asked to be left alone. `refused_conversation`: it refused the messages for
-    good, and no tool, schema, model or parameter.
+    `transient`: asking again may help. `billed`: tokens may have been spent, so the ask's bound counts. `retry_after`:
+    seconds that the provider asked for. `refused_conversation`: the messages were refused for good, and nothing else.
     """
 
     sentence = "{why}"

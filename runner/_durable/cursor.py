@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import heapq
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -73,8 +73,8 @@ class Cursor:
         self.done = False
         self.seq = 0
         self.asked = ""
-        self._steps: dict[tuple[str, int], str] = {}
-        self._numbers: dict[str, list[int]] = {}
+        self._steps: dict[tuple[str, int], StepRecorded] = {}
+        self._numbers: Counter[str] = Counter()
         self._here = -1
         self._first = 0
         for line in lines:
@@ -98,7 +98,9 @@ class Cursor:
             case ResultRecorded():
                 self.turns[-1].results[event.call] = event
             case StepRecorded():
-                self._steps[event.name, event.n] = event.raw
+                self._steps[event.name, event.n] = event
+                if not (event.raw or event.error):
+                    del self._steps[event.name, event.n]
             case RunResumed() | RunForked():
                 self._drop_failed()
             case PhaseChanged(phase="done"):
@@ -148,22 +150,15 @@ class Cursor:
             self._come_to(place, skipping=True)
         return False
 
-    def step(self, name: str) -> tuple[int, str | None]:
+    def step(self, name: str) -> tuple[int, StepRecorded | None]:
         """The number of the next step of this name, and what it came to, if that is recorded."""
-        free = self._numbers.setdefault(name, [0])  # those of steps that failed, and the next one
-        n = heapq.heappop(free)
-        if not free:
-            free.append(n + 1)
+        n = self._numbers[name]
+        self._numbers[name] += 1
         return n, self._steps.get((name, n))
 
-    @contextlib.contextmanager
-    def numbered(self, name: str, n: int) -> Iterator[None]:
-        """Of a step that fails in here nothing is recorded: when it is tried again it has its number."""
-        try:
-            yield
-        except BaseException:  # however it ended, nothing of it is recorded
-            heapq.heappush(self._numbers[name], n)
-            raise
+    def went_on(self, name: str, n: int) -> bool:
+        """Whether a later step of this name is recorded: the program went on after one that was cancelled."""
+        return any(one == name and number > n for one, number in self._steps)
 
     def _ahead(self) -> Iterator[tuple[int, ToolCall]]:
         """The calls of the current turn and of later ones: a framework with a memory of its own begins there."""
@@ -193,10 +188,20 @@ class Cursor:
 
 def failure(failed: ModelFailed) -> Exception:
     """A recorded failure as it was raised, as far as its type is known everywhere."""
-    kind = getattr(builtins, failed.error_type, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        return kind(failed.error.removeprefix(f"{failed.error_type}: "))
-    return ModelError(failed.error, transient=failed.transient, billed=failed.billed)
+    made = built_in(failed.error_type, failed.error)
+    return made or ModelError(failed.error, transient=failed.transient, billed=failed.billed)
+
+
+def built_in(kind: str, text: str) -> Exception | None:
+    """An error of Python's own of this class, from its recorded text; None when there is no such one."""
+    found = getattr(builtins, kind, None)
+    if found is Exception or not isinstance(found, type) or not issubclass(found, Exception):
+        return None
+    if issubclass(found, StopIteration | StopAsyncIteration):  # no coroutine can raise it
+        return None
+    with contextlib.suppress(TypeError):  # one that takes more than a text
+        return found(text.removeprefix(f"{kind}: "))
+    return None
 
 
 class Chain:

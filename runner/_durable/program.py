@@ -158,7 +158,7 @@ async def _rehearse(program: Program, lines: Sequence[Any]) -> tuple[Program, Di
     """Run a program against a history, up to the first thing that is not in it."""
     assert program.main is not None
     run = seam.Durable(program, replay.load(lines), None, Cursor(lines))
-    split = None
+    run.pump.rehearses, split = True, None
     try:
         await run.end(await _run(run, program.main))
     except NothingRecorded:

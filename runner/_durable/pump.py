@@ -51,13 +51,14 @@ class NothingRecorded(Exception):
 class Pump:
     """The demands of a program, and the task that meets them.
 
-    `opened` is None for a run that is only looked at. `looked`: its pause or wait had nothing new.
+    `opened` is None for a run that is only looked at, `rehearses`: to compare it, and nothing of the program's runs.
+    `looked`: its pause or wait had nothing new.
     """
 
     def __init__(self, state: State, opened: Opened | None, cursor: Cursor, on_question: OnQuestion | None) -> None:
         self.state, self.opened, self.cursor = state, opened, cursor
         self.signal: ControlSignal | None = None
-        self.looked = self.left = False
+        self.looked = self.left = self.rehearses = False
         self.executed = 0
         self.asking: Demand | None = None
         self._on_question = on_question

@@ -8,8 +8,8 @@ in any run, of which the program's demands only say what is due. A result is dur
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
-import inspect
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -17,13 +17,14 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from replay import State
-from replay.events import QuestionAnswered, ResultRecorded, StepRecorded
+from replay.events import QuestionAnswered, ResultRecorded
 from replay.messages import CostBound, Reply, ToolCall
 from replay.values import Digests
 from runner._agent.tools import Tool
 from runner._durable.cursor import Chain, Cursor, Turn, failure, ordered
 from runner._durable.demand import ControlSignal, Demand
 from runner._durable.pump import Pump
+from runner._durable.steps import Steps
 from runner._durable.tools import Arguments, Body, Tools, changed, counts, edit_of
 from runner._engine.opening import Opened
 from runner._policy.demands import Ask
@@ -56,7 +57,7 @@ class Durable:
         self.keep_open = False
         self._cursor, self._order, self._chains = cursor, asyncio.Lock(), dict[str, Chain]()
         self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
-        self._tools = Tools(program, self.pump)
+        self._tools, self._steps = Tools(program, self.pump), Steps(self.pump, cursor)
 
     @property
     def state(self) -> State:
@@ -138,28 +139,15 @@ class Durable:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
 
         Args:
-            name: The n-th step of a name is handed back as the n-th of it. One that raised does not count, so steps
-                that compute different things need different names.
+            name: The n-th step of a name is handed back as the n-th of it, also one that failed.
             body: Gives a value that JSON holds.
 
         Raises:
-            BadAgent: The value is none.
+            StepFailed, Exception: The body raised, now or when it ran: an error of Python's own as such a one, any
+                other as the nearest of Python's own that it is a kind of, or as `StepFailed`.
+            BadAgent: The value is none that JSON holds.
         """
-        self.pump.check()
-        n, known = self._cursor.step(name)
-        if known is not None:
-            return json.loads(known)
-        with self._cursor.numbered(name, n):
-            await self.pump.begun()
-            value = body()
-            value = await value if inspect.isawaitable(value) else value
-            try:
-                raw = json.dumps(value, allow_nan=False)
-            except (TypeError, ValueError) as error:
-                raise BadAgent(f"step {name} gave what JSON does not hold: {error}") from error
-        self.pump.executed += 1
-        await self.pump.record(StepRecorded(name=name, n=n, raw=raw))
-        return json.loads(raw)
+        return await self._steps.take(name, body)
 
     async def act(self, tool: str | Tool, arguments: Mapping[str, Any] | None = None, body: Body | None = None) -> str:
         """The result of a call that the program itself orders, as text.
@@ -280,6 +268,9 @@ class Durable:
                         await self.pump.next(answer, Demand(None), {})
             except ControlSignal as raised:
                 signal = raised
+        elif isinstance(error, Exception) and signal is None:
+            with contextlib.suppress(ControlSignal):  # it is latched
+                await self._steps.again(error)
         await self.pump.leave(error)
         signal = signal or self.pump.signal
         if signal is not None and not isinstance(error, asyncio.CancelledError):

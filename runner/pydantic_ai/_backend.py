@@ -18,6 +18,7 @@ from pydantic_ai.durable_exec import (
     ToolsetCallToolId,
     record_durable_unit,
 )
+from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json, to_jsonable_python
 
@@ -33,6 +34,7 @@ from runner.models._prices import Sale, bound, cost
 T = TypeVar("T")
 _DID_NOTHING = ("approval_required", "call_deferred", "model_retry", "tool_failed", "validation_error")
 """The kinds of what a tool comes to that are no result: pydantic-ai's own words for its control flow."""
+_RETRY = "refold:model_retry"
 _DEFERRED = _DID_NOTHING[:2]
 _CHANGES = ("timestamp", "run_id", "conversation_id", "instructions")
 """Fields of a message that are others in each life, or are instructions."""
@@ -94,8 +96,30 @@ class Backend(JournalCallableOperationBackend[None]):
         elif isinstance(operation_id, ToolsetCallToolId):
             payload = await self._call(run, noted, *cache_key[:4])
         else:
-            payload = await _in_loop_of(run, lambda it: run.step(name, it), noted)
+            payload = await self._step(run, noted, name)
         record_durable_unit(executed=ran)
+        return payload
+
+    async def _step(self, run: Durable, body: Any, name: str) -> object:
+        raised: list[Exception] = []
+
+        async def step() -> object:
+            try:
+                return await body()
+            except ModelRetry as retry:  # in later lives too
+                return {_RETRY: retry.message}
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        try:
+            payload: Any = await _in_loop_of(run, lambda it: run.step(name, it), step)
+        except Exception:
+            if raised:
+                raise raised[0]  # noqa: B904 (its own code may look for it)
+            raise
+        if isinstance(payload, dict) and _RETRY in payload:
+            raise ModelRetry(payload[_RETRY])
         return payload
 
     async def _ask(self, run: Durable, body: Any, messages: Any, settings: Any, parameters: Any, ctx: Any) -> object:

@@ -14,7 +14,7 @@ import pytest
 from fastmcp.client.transports import StdioTransport
 from pydantic import BaseModel
 from pydantic_ai import Agent, FunctionToolset, ModelRetry, RunContext
-from pydantic_ai.capabilities import HandleDeferredToolCalls, Instrumentation
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, Instrumentation, durable_operation
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import (
@@ -521,3 +521,40 @@ async def test_a_model_that_one_run_is_given_needs_no_name(tmp_path: Path) -> No
         async with runner.durable("go", runs=tmp_path, run="r"):
             outputs.append((await agent.run("go", model=given)).output)
     assert (outputs, log) == (["['got']"] * 2, ["ask", "get", "ask"])
+
+
+@pytest.mark.parametrize("error", [ModelRetry("again"), LookupError("odd")])
+async def test_an_operation_that_raises_does_so_as_it_is_and_in_each_life(tmp_path: Path, error: Exception) -> None:
+    """pydantic-ai goes on by its own error, so that must come again; any other reaches whoever called the agent."""
+    judged, ends = list[str](), iter((True, False))
+
+    class Judge(AbstractCapability[Any]):
+        id = "judge"
+
+        @durable_operation("judge")
+        async def judge(self, ctx: RunContext[Any]) -> bool:  # noqa: ARG002 (it must have one)
+            judged.append("judge")
+            if len(judged) == 1:
+                raise error
+            return True
+
+        async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:  # noqa: ARG002
+            await self.judge(ctx)
+            return response
+
+    agent = Agent(scripted([], text), name="a", capabilities=[Judge(), Refold()])
+
+    async def life() -> int:
+        async with runner.durable("go", runs=tmp_path, run="r", framework="pydantic-ai"):
+            result = await agent.run("go")
+            if next(ends):
+                raise ZeroDivisionError
+        return len(result.all_messages())
+
+    with pytest.raises((ZeroDivisionError, LookupError)) as raised:
+        await life()
+    if isinstance(error, ModelRetry):
+        assert await life() == 4  # the reply that was asked again is in both lives
+    else:
+        assert raised.value is error
+    assert judged == (["judge"] * 2 if isinstance(error, ModelRetry) else ["judge"])

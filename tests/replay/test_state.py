@@ -40,6 +40,8 @@ AUDIT_ONLY = {
     "step_recorded name": "as raw of a result",
     "step_recorded n": "as raw of a result",
     "step_recorded raw": "as raw of a result",
+    "step_recorded error": "as raw of a result",
+    "step_recorded error_type": "as error",
     "result_recorded first": "the text names the first call to the model",
 }
 RESULT = next(p for p in POSITIONS if replay.tag(p.event) == "result_recorded")

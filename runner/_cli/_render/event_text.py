@@ -100,6 +100,12 @@ def _changed(event: logged.LimitsChanged, _: State) -> str:
     return "limits are now " + ", ".join(f"{name} {value}" for name, value in limits if value is not None)
 
 
+def _step(event: logged.StepRecorded) -> str:
+    if event.error:
+        return f" failed: {_quoted(event.error)}"
+    return f": {_quoted(event.raw)}" if event.raw else " ended the program, and is tried again"
+
+
 SAID: dict[type[Any], Callable[[Any, State], str]] = {
     logged.RunStarted: lambda e, _: f"{e.run} starts: {_quoted(e.task)}",
     logged.RunForked: lambda e, _: f"{e.run} is forked from {e.parent} at line {e.seq}",
@@ -112,7 +118,7 @@ SAID: dict[type[Any], Callable[[Any, State], str]] = {
     ),
     logged.ReplySaved: _reply,
     logged.CallsMade: lambda e, _: f"the program calls {', '.join(call.tool for call in e.calls)}",
-    logged.StepRecorded: lambda e, _: f"step {e.name} {e.n}: {_quoted(e.raw)}",
+    logged.StepRecorded: lambda e, _: f"step {e.name} {e.n}{_step(e)}",
     logged.ReplyRefused: lambda e, _: f"that is no answer; the model reads: {_quoted(e.why)}",
     logged.ModelFailed: lambda e, _: (
         f"the model failed: {_quoted(e.error)}{'' if e.transient else '; asking again is pointless'}"
