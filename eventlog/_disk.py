@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from eventlog._disk_look import links_and_size
+from eventlog._descriptor import above_standard, links_and_size
 from eventlog._flushes import Flushes, made
 
 if sys.platform == "win32":
@@ -63,7 +63,7 @@ class Disk:
         flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         if create or new:
             try:
-                return _made(path, flags, within)
+                return above_standard(_made(path, flags, within))
             except FileExistsError:
                 if new:
                     raise
@@ -76,7 +76,7 @@ class Disk:
         with _closed_on_error(fd):
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise NotAFile(errno.EINVAL, "not a regular file", str(path))
-        return fd
+        return above_standard(fd)
 
     def open_dir(self, path: Path, *, within: int | None = None, follow: bool = False) -> int:
         """Open a directory, through a link only if told to `follow`: for a lock on it, or to work within it."""

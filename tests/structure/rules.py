@@ -160,7 +160,7 @@ def disk(modules: Product) -> Iterator[str]:
     for module in modules.values():
         if folder(module.name) != "eventlog" or module.name in {
             "eventlog._disk",
-            "eventlog._disk_look",
+            "eventlog._descriptor",
             "eventlog._flushes",
             "eventlog._in_child",
         }:

@@ -1,7 +1,10 @@
-"""A look at an open file before every write, which has the system look at nothing but what is asked for.
+"""Descriptors: the number that an open file gets, and a look at it before every write.
+
+A process may have closed its stdin, stdout or stderr. The next file that it opens gets that number, and a library that
+warns on stderr would write into the log. So no file of a log has one of the three.
 
 Since Linux 6.13 the first write after somebody was told a file's times must give it new ones, and the flush that
-follows takes half as long again (multigrain timestamps). So this asks statx(2) for the count of names and the size.
+follows takes half as long again (multigrain timestamps). So the look asks statx(2) for the count of names and the size.
 """
 
 import functools
@@ -10,6 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+_STDERR: Final = 2
 _AT_EMPTY_PATH: Final = 0x1000
 _STATX_NLINK: Final = 0x4
 _STATX_SIZE: Final = 0x200
@@ -36,6 +40,16 @@ def _statx() -> Callable[[int], tuple[int, int] | None] | None:
         return _FOUND.unpack_from(found)
 
     return look
+
+
+def above_standard(fd: int) -> int:
+    """Give an open file that is taken over a number that is none of the standard ones."""
+    if fd > _STDERR:
+        return fd
+    try:
+        return above_standard(os.dup(fd))
+    finally:
+        os.close(fd)
 
 
 def links_and_size(fd: int) -> tuple[int, int]:
