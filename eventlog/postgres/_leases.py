@@ -114,6 +114,7 @@ class Leases:
                 except Exception:  # noqa: BLE001 (whatever it is: without this thread every lease would run out)
                     if connection is not None:
                         connection.close()
+                    self._connections.close()  # the server may allow no more of them
         finally:
             if connection is not None:
                 connection.close()

@@ -32,6 +32,8 @@ from eventlog.postgres._place import Connection
 from eventlog.postgres._read import End, Rows, load
 
 _LONGEST: Final = 86400.0
+_ENDS: Final = "select set_config('idle_in_transaction_session_timeout', %s, true)"
+"""A process that stands still within a transaction holds a run up no longer than a lease."""
 _CREATE: Final = """
 with made as (
   insert into refold.run (run, token, owner, since, expires, seq, sum, life, at, bytes, began, parent)
@@ -125,6 +127,7 @@ class Postgres(Store):
 
         def both(connection: Connection) -> bool:
             with self.connections.joined(connection), connection.transaction():  # a commit that fails is undone too
+                connection.execute(_ENDS, (f"{1000 * self.lease:.0f}ms",))
                 return make(connection)
 
         if not self.connections.run(make if ready is None else both):

@@ -8,11 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
+import eventlog
 from eventlog.postgres import Postgres
 from eventlog.postgres._connections import Connections
 from eventlog.postgres._log import Row
 from tests.eventlog.making import AT, OPENING, event
 from tests.support import stage
+from tests.support.postgres import PASSWORD, Cluster
 
 pytestmark = pytest.mark.full
 
@@ -70,3 +72,45 @@ def test_a_renewal_that_failed_is_made_again(database: str, monkeypatch: pytest.
         until = log.lease.until
         stage.within(120, lambda: log.lease.until > until)
     assert not errors
+
+
+@pytest.mark.fault("lease lost")
+def test_a_process_that_stands_still_while_it_forks_holds_its_run_up_no_longer_than_a_lease(
+    database: str, database_runs: Postgres
+) -> None:
+    """The run's row is locked by its transaction: nobody could open it, or leave a request there."""
+    runs = Postgres(database, lease=3.0)
+    parent = runs.create("r", at=AT, events=[OPENING])
+
+    def stands_still() -> None:
+        parent.append(AT, [event(1)])
+        pid = runs.connections.rows("select pg_backend_pid()")[0][0]
+        stage.within(60, lambda: not database_runs.connections.rows("select from pg_stat_get_activity(%s)", (pid,)))
+
+    with pytest.raises(eventlog.LogError):
+        runs.fork(list(parent.lines), "f", keep=1, at=AT, events=[event(5)], ready=stands_still)
+    assert database_runs.post("r", "stop", b"{}")
+    assert database_runs.names() == ["r"]
+    assert parent.append(AT, [event(2)]).seq == 2
+    parent.close()
+
+
+@pytest.mark.fault("lease lost")
+def test_leases_are_renewed_where_a_server_allows_no_more_connections(database: str, postgres: Cluster) -> None:
+    """Those that nobody uses are given up for the one that renews, or a run that saves nothing for a while is lost."""
+    name = database.rpartition("/")[2]
+    postgres.execute("create role few login password 'few' connection limit 2")
+    try:
+        postgres.execute("grant all on schema refold to few", database=name)
+        postgres.execute("grant all on all tables in schema refold to few", database=name)
+        runs = Postgres(database.replace(f"refold:{PASSWORD}", "few:few"), lease=3.0)
+        for connection in [runs.connections.fresh() for _ in range(2)]:
+            runs.connections._give_back(connection)  # noqa: SLF001 (as two threads would that used them)
+        with runs.create("r", at=AT, events=[OPENING]) as log:
+            assert isinstance(log, Row)
+            until = log.lease.until
+            stage.within(120, lambda: log.lease.until > until)
+        runs.connections.close()
+    finally:
+        postgres.execute("drop owned by few", database=name)
+        postgres.execute("drop role few")
