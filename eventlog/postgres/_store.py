@@ -127,7 +127,7 @@ class Postgres(Store):
 
         def both(connection: Connection) -> bool:
             with self.connections.joined(connection), connection.transaction():  # a commit that fails is undone too
-                connection.execute(_ENDS, (f"{1000 * self.lease:.0f}ms",))
+                connection.execute(_ENDS, (f"{1000 * self._leases.seconds:.0f}ms",))
                 return make(connection)
 
         if not self.connections.run(make if ready is None else both):

@@ -150,7 +150,7 @@ def _policy(value: object) -> bool:
 
 
 AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (lambda v: isinstance(v, str) and bool(v.strip()), 'a name, such as "support"'),
+    "name": (lambda v: isinstance(v, str) and bool(v.strip()) and "\0" not in v, 'a name, such as "support"'),
     "model": (
         lambda v: not isinstance(v, type) and callable(getattr(v, "ask", None)) and callable(getattr(v, "bound", None)),
         'a model, such as runner.models.named("anthropic:...")',

@@ -137,7 +137,7 @@ TEXT: Any = "100"
 SUMMARIES = [runner.SummariseAfter(-1), runner.SummariseAfter(100, -1), runner.SummariseAfter(TEXT)]
 
 AGENTS: list[tuple[dict[str, Any], str]] = [
-    *(({"name": value}, "a name, such as") for value in ("", " ", None, 5)),
+    *(({"name": value}, "a name, such as") for value in ("", " ", "a\0b", None, 5)),
     *(({"model": value}, "a model, such as runner.models.named") for value in ("gpt-6", None, ScriptedModel)),
     *(({"tools": value}, "a list of tools") for value in (runner.tool(fine), "fine", {runner.tool(fine)}, None)),
     ({"tools": [fine]}, "put @runner.tool on its function"),
