@@ -54,7 +54,7 @@ class Tracker(Starlette):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = Request(scope)
         if not _HOST.fullmatch(asked.headers.get("host", "")) or "origin" in asked.headers:
-            answer = _refused(asked, HTTPException(403, "only programs on this machine may ask"))
+            answer = await _refused(asked, HTTPException(403, "only programs on this machine may ask"))
             await answer(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
@@ -117,7 +117,8 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _refused(_: Request, error: Exception) -> Response:
+async def _refused(_: Request, error: Exception) -> Response:
+    """The answer for an error. Not a plain function: Starlette would call that in a thread, whose time is its own."""
     if not isinstance(error, HTTPException):
         error = HTTPException(404, "no such issue")  # no number of the store's is so large
     return _json(error.status_code, {"error": error.detail}, error.headers)

@@ -164,6 +164,17 @@ def test_a_number_that_no_store_holds_is_no_issue(service: Service) -> None:
         assert service.ask(("GET", path, {}))[0].status_code == 404
 
 
+def test_no_answer_is_made_in_a_thread(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep has a time of its own, which a thread would not share: its scenarios would not repeat exactly."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("something ran in a thread")
+
+    monkeypatch.setattr("anyio.to_thread.run_sync", refuse)
+    answers = (service.post(), service.get("/issues"), service.note(issue=7), service.get(f"/issues/{10**30}/comments"))
+    assert [answer.status_code for answer in answers] == [201, 200, 404, 404]
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_another_content_type_is_refused(service: Service, kind: str) -> None:
     """A browser sends these without asking the service first."""
