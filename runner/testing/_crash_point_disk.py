@@ -6,7 +6,6 @@ nothing that was written.
 """
 
 import contextlib
-import inspect
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,20 @@ import eventlog
 from eventlog.simdisk import DiskProxy, Process
 from runner.testing._points import CrashPoints
 
+_OF_NO_FILE: Final = ("alive", "pause", "random")
+"""Verbs that take something else than a path or an open file."""
+_CHANGES: Final = {
+    "truncate": "cut",
+    "datasync": "sync",
+    "sync": "sync",
+    "unlink": "remove",
+    "rename": "rename",
+    "link": "link",
+    "mkdir": "make directory",
+    "rmdir": "remove directory",
+    "sync_dir": "sync directory",
+}
+"""What a point calls a verb that changes something. An `open` that may make a file is one, too, and a write."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -34,47 +47,26 @@ class RoutedDisk(DiskProxy):
         self._real.clear()
         self._process.die()
 
-    def close(self, fd: int) -> None:
-        """Close; a dead process closes nothing, and raises nothing at it."""
-        if not self._points.dead:
-            (eventlog.DISK if fd in self._real else self._process).close(fd)
-            self._real.discard(fd)
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Have the disk do it that a path or an open file is on; on the real one, a sync is done with at once.
 
-
-def _routed(verb: str) -> Any:
-    """A verb of whichever disk a path or an open file is on; on the real one, a sync is done with at once."""
-
-    def routed(self: Any, file: int | Path | str, *given: Any, **named: Any) -> Any:
+        A dead process closes nothing, and raises nothing at it.
+        """
+        if not given or verb in _OF_NO_FILE:
+            return super().forward(verb, *given, **named)
+        if verb == "close" and self._points.dead:
+            return None
         self._points.alive()
+        file = given[0]
         is_real = file in self._real if isinstance(file, int) else f"{file}/".startswith(self._folder)
         if is_real and "sync" in verb:
             return True
-        found = getattr(eventlog.DISK if is_real else self._process, verb)(file, *given, **named)
+        found = getattr(eventlog.DISK if is_real else self._process, verb)(*given, **named)
         if is_real and verb in ("open", "open_dir"):
             self._real.add(found)
+        elif verb == "close":
+            self._real.discard(file)
         return found
-
-    return routed
-
-
-for _verb, _what in vars(eventlog.Disk).items():
-    _first = [*inspect.signature(_what).parameters][1:2] if inspect.isfunction(_what) else []
-    if _first in (["fd"], ["path"], ["source"]) and _verb not in ("close", "pwrite"):
-        setattr(RoutedDisk, _verb, _routed(_verb))
-
-
-def _between(verb: str, word: str) -> Any:
-    """A verb that changes something, between two points named by it: by the second of two paths."""
-
-    def between(self: Any, *given: Any, **named: Any) -> Any:
-        changed = given[-1] if verb in ("rename", "link") else given[0]
-        what = f"{word} {_called(self.name(changed) if isinstance(changed, int) else changed.name or '/')}"
-        self._points.before_file_operation(what)
-        result = getattr(DiskProxy, verb)(self, *given, **named)
-        self._points.after_file_operation(what)
-        return result
-
-    return between
 
 
 class CrashPointDisk(DiskProxy):
@@ -84,14 +76,17 @@ class CrashPointDisk(DiskProxy):
         super().__init__(inner)
         self._points = points
 
-    truncate, datasync, sync = _between("truncate", "cut"), _between("datasync", "sync"), _between("sync", "sync")
-    unlink, rename, link = _between("unlink", "remove"), _between("rename", "rename"), _between("link", "link")
-    mkdir, rmdir = _between("mkdir", "make directory"), _between("rmdir", "remove directory")
-    sync_dir, _make = _between("sync_dir", "sync directory"), _between("open", "make")
-
-    def open(self, path: Path, **how: Any) -> int:
-        """Open; only an open that may make a file is a point."""
-        return (self._make if how.get("create") or how.get("new") else super().open)(path, **how)
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Do what changes something between two points named by it: by the second of two paths."""
+        word = _CHANGES.get(verb, "make" if verb == "open" and (named.get("create") or named.get("new")) else "")
+        if not word:
+            return super().forward(verb, *given, **named)
+        changed = given[1 if verb in ("rename", "link") else 0]
+        what = f"{word} {_called(self.name(changed) if isinstance(changed, int) else changed.name or '/')}"
+        self._points.before_file_operation(what)
+        result = super().forward(verb, *given, **named)
+        self._points.after_file_operation(what)
+        return result
 
     def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
         """Write; a death inside leaves the first half."""

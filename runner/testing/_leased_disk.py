@@ -116,22 +116,14 @@ class LeasedDisk(DiskProxy):
             raise FileNotFoundError(errno.ENOENT, "the lease is over", str(path))
         return self.inner.stat(path, **how)
 
-    def change(self, what: int | Path) -> None:
-        """Refuse to change a run for a process that does not hold it any more, or does not reach it."""
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Change no run for a process that does not hold it any more, or does not reach it."""
+        if verb in CHANGES and verb != "open":
+            self._fence(given[0])
+        return super().forward(verb, *given, **named)
+
+    def _fence(self, what: int | Path) -> None:
         lease = self._files.get(what) if isinstance(what, int) else self._leases.of(what)
         is_witness = isinstance(what, int) and self.name(what) == _HEAD  # of a line that is durable
         if lease is not None and not is_witness and (self.is_stale(lease) or self.is_cut):
             raise OSError(errno.ESTALE, "the connection is gone" if self.is_cut else "the lease is another's")
-
-
-def _fenced(verb: str) -> Any:
-    def fenced(self: Any, what: int | Path, *given: Any, **named: Any) -> Any:
-        self.change(what)
-        return getattr(super(LeasedDisk, self), verb)(what, *given, **named)
-
-    return fenced
-
-
-for _verb in CHANGES:
-    if _verb != "open":
-        setattr(LeasedDisk, _verb, _fenced(_verb))
