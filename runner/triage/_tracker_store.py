@@ -42,27 +42,21 @@ class Remark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class _Made(msgspec.Struct, frozen=True):
-    """A row of a table. `key` is the one it came under, or None; `created` is ISO 8601 in UTC."""
+class Issue(Draft, frozen=True):
+    """A row of table `issue`. `key` is the one it came under, or None; `created` is ISO 8601 in UTC."""
 
     id: int
     key: str | None
     created: str
 
 
-class Issue(_Made, frozen=True):
-    """A row of table `issue`."""
+class Comment(Remark, frozen=True):
+    """A row of table `comment`, as `Issue`; `issue` is the number of the one it is about."""
 
-    cause: str
-    title: str
-    body: str
-
-
-class Comment(_Made, frozen=True):
-    """A row of table `comment`; `issue` is the number of the one it is about."""
-
+    id: int
     issue: int
-    text: str
+    key: str | None
+    created: str
 
 
 Row = TypeVar("Row", Issue, Comment)
@@ -99,31 +93,28 @@ class Store:
 
     def file(self, draft: Draft, key: str | None, ttl: float) -> tuple[Issue, bool]:
         """The issue for this request, and whether it is new."""
-        return self._once(Issue, msgspec.structs.astuple(draft), key, ttl)
+        return self._once(Issue, msgspec.structs.asdict(draft), key, ttl)
 
     def comment(self, issue: int, remark: Remark, key: str | None, ttl: float) -> tuple[Comment, bool]:
         """The comment for this request, and whether it is new. Raises `NoSuchIssue`."""
         if not self.find(Issue, id=issue):
             raise NoSuchIssue(issue)
-        return self._once(Comment, (issue, remark.text), key, ttl)
+        return self._once(Comment, {"issue": issue, "text": remark.text}, key, ttl)
 
-    def _once(self, kind: type[Row], said: tuple[object, ...], key: str | None, ttl: float) -> tuple[Row, bool]:
+    def _once(self, kind: type[Row], said: dict[str, object], key: str | None, ttl: float) -> tuple[Row, bool]:
         now = self._clock()
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            under = (*self.find(Issue, key=key), *self.find(Comment, key=key))
+            under: list[Issue | Comment] = [*self.find(Issue, key=key), *self.find(Comment, key=key)]
             known = [row for row in under if now.timestamp() - datetime.fromisoformat(row.created).timestamp() < ttl]
             if known:
                 first = max(known, key=lambda row: row.created)
-                if (
-                    not isinstance(first, kind)
-                    or msgspec.structs.astuple(first)[len(_Made.__struct_fields__) :] != said
-                ):
+                if not isinstance(first, kind) or said.items() - msgspec.structs.asdict(first).items():
                     raise KeyMismatch(key)
                 return first, False
-            values = (key, now.astimezone(UTC).isoformat(timespec="milliseconds"), *said)
-            names, marks = ", ".join(kind.__struct_fields__[1:]), ", ".join("?" for _ in values)
-            made = self._db.execute(f"INSERT INTO {kind.__name__} ({names}) VALUES ({marks})", values)  # noqa: S608 (names of ours)
+            row = {"key": key, "created": now.astimezone(UTC).isoformat(timespec="milliseconds"), **said}
+            names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+            made = self._db.execute(f"INSERT INTO {kind.__name__} ({names}) VALUES ({marks})", row)  # noqa: S608 (names of ours)
             return self.find(kind, id=made.lastrowid)[0], True
 
     def find(self, kind: type[Row], **columns: object) -> list[Row]:

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import runner
 import runner.testing
 from runner.triage import _code_tools, _suite
 from runner.triage._task import Task
-from tests.support import ROOT, stage
+from tests.support import stage
+from tests.support.forkserver import ForkServer
 from tests.triage.worlds import TASK, is_locked
 
 
@@ -257,14 +259,17 @@ def test_much_output_is_cut_at_its_beginning(tmp_path: Path) -> None:
     assert len(output) < 5_000
 
 
-def test_the_tests_die_with_whoever_started_them(tmp_path: Path) -> None:
+def run_tests(workspace: str) -> None:
+    """Run them in a process of its own."""
+    _suite.run(Path(workspace))
+
+
+def test_the_tests_die_with_whoever_started_them(tmp_path: Path, forks: ForkServer) -> None:
     """A SIGKILL of the agent must not leave a test run that writes into the workspace of its next life."""
     sleeper = tmp_path / "sleeper"
     write(tmp_path, "test_sleep.py", STARTS_A_SLEEPER.format(sleep=SLEEP, file=str(sleeper)))
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from runner.triage import _suite; "
-    code += "_suite.run(Path(sys.argv[2]))"
-    with subprocess.Popen([sys.executable, "-c", code, str(ROOT), str(tmp_path / "workspace")]) as starter:
-        stage.within(90, lambda: sleeps(sleeper))
-        starter.kill()
+    starter = forks.begin(run_tests, workspace=tmp_path / "workspace")
+    stage.within(90, lambda: sleeps(sleeper))
+    os.kill(starter.pid, signal.SIGKILL)
+    assert starter.end().killed
     stage.within(90, lambda: not sleeps(sleeper))
-    assert not sleeps(sleeper)

@@ -2,8 +2,7 @@
 
 import os
 import pickle
-import subprocess
-import sys
+import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,18 +11,16 @@ import pytest
 
 from runner import triage
 from runner.triage import _files, _tracker_process
-from tests.support import ROOT
+from tests.support import stage
+from tests.support.forkserver import ForkServer
 from tests.triage.worlds import BATCH, TASK
 
-HOLD = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from runner import triage
-with triage.World(Path(sys.argv[2])).held():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+
+def hold(path: str, ready: str) -> None:
+    """Hold the world, and say so by a file, until somebody kills this process."""
+    with triage.World(Path(path)).held():
+        Path(ready).touch()
+        signal.pause()
 
 
 @pytest.fixture
@@ -96,20 +93,14 @@ def test_what_another_process_is_just_writing_is_left_alone(world: triage.World,
     assert (world.path / ".tmp-tracker.address-0000").read_text() == "half"
 
 
-def test_another_process_is_told_who_holds_it(world: triage.World) -> None:
+def test_another_process_is_told_who_holds_it(world: triage.World, forks: ForkServer, tmp_path: Path) -> None:
     """At once, and with the number of the process to look for; its death frees the world."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(ROOT), str(world.path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(triage.WorldHeld, match=f"held by process {holder.pid}"), world.held():
-            pass
-        holder.kill()
-        holder.wait()
+    holder = forks.begin(hold, path=world.path, ready=tmp_path / "ready")
+    stage.within(90, (tmp_path / "ready").exists)
+    with pytest.raises(triage.WorldHeld, match=f"held by process {holder.pid}"), world.held():
+        pass
+    os.kill(holder.pid, signal.SIGKILL)
+    assert holder.end().killed
     with world.held():
         pass
 
