@@ -1,6 +1,7 @@
 """What a simulated machine's disk holds of the run, and what a power cut may leave of it."""
 
 import random
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -9,8 +10,9 @@ import eventlog
 import replay
 from eventlog.simdisk import Image, Machine, Process, cuts
 from replay.events import ChildStarted, QuestionAnswered, QuestionAsked, ReplySaved
-from runner.testing._environment import RUN, RUNS
 
+RUN: Final = "swept"
+RUNS: Final = Path("/runs")
 IMAGES: Final = 8
 """The most images of one power cut."""
 

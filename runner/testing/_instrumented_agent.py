@@ -11,22 +11,19 @@ import contextvars
 import functools
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 import runner
 from runner.testing._around import instrumented
-from runner.testing._environment import Attempt, LateEffect, SimulatedEnvironment
-from runner.testing._history import family
 from runner.testing._points import CrashPoints
-from runner.testing._service_faults import ServiceFault
+from runner.testing._service_faults import Attempt
 from runner.testing._virtual import Threads, waited
+from runner.testing._world import LateEffect, World
 
-Without = Literal["keys", "lookups"]
-Reword = Callable[[runner.Reply], runner.Reply]
 Step = Callable[[Callable[[], Any]], Any]
 Act = Callable[..., Coroutine[Any, Any, object]]
 
@@ -38,63 +35,46 @@ _OVERDUE: Final = 1.5
 class Instruments:
     """Instruments an agent for one simulated process; made in that process's own loop."""
 
-    environment: SimulatedEnvironment
+    world: World
     points: CrashPoints
     threads: Threads
-    fault: ServiceFault | None = None
-    without: Collection[Without] = ()
-    reword: Reword | None = None
 
     def agent(self) -> runner.Agent[Any, Any, Any]:
         """The user's agent, made anew and instrumented."""
-        agent = self.environment.inputs.agent(self.environment.outside)
-        self.environment.compare(agent)
+        agent = self.world.inputs.agent(self.world.outside)
+        self.world.compare(agent)
         return instrumented(agent, self.ask, self.tool, instrument=self.tool)
-
-    def name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
-        """What a call or a turn is called in the whole family: a child's by the path to it."""
-        if run not in self.environment.paths:
-            self.environment.paths = {run: path for run, (path, _) in family(self.environment.machine).items()}
-        return f"{self.environment.paths.get(run, '')}{id}"
 
     def tool(self, tool: runner.Tool) -> runner.Tool:
         """One tool, without its key or lookup if they are taken away."""
-        in_thread = not tool.is_async and tool.effect != "reads"
-        fault = self.fault
-        if fault is not None and fault.behaviors == ("thread",) and fault.tool == tool.name:
+        tool = tool.around(lambda body: body)
+        if "keys" in self.world.without and tool.effect == "keyed":
+            tool.effect, tool.key_ttl = "non_idempotent", None
+        if "lookups" in self.world.without:
+            tool.find = None
+        fault = self.world.fault
+        if fault is not None and fault.in_thread and fault.tool == tool.name:
             other = tool.around(lambda body: functools.partial(self.in_its_thread, tool, body))
         else:
-            other = tool.around(lambda body: _async(self.body, tool, body, in_thread))
-        if "keys" in self.without and tool.effect == "keyed":
-            other.effect, other.key_ttl = "non_idempotent", None
-        find = None if "lookups" in self.without else tool.find
-        other.find = None if find is None else _async(self.look, find)
+            other = tool.around(lambda body: _async(self.body, tool, body))
+        other.find = None if tool.find is None else _async(self.look, tool.find)
         return other
 
-    async def body(
-        self,
-        tool: runner.Tool,
-        body: Callable[..., object],
-        in_thread: bool,  # noqa: FBT001 (bound by position, so that no argument of the user's can have its name)
-        /,
-        **given: object,
-    ) -> object:
+    async def body(self, tool: runner.Tool, body: Callable[..., object], /, **given: object) -> object:
         """A tool's body: a point before, at every moment it waits, and after."""
         call = runner.current_call()
-        name = self.name(call.run, call.id)
+        name = self.world.name(call.run, call.id)
         what = f"tool {tool.name} {name}"
         with self.points.around(what) as inside:
             if tool.effect == "reads":
                 return await stepped(functools.partial(body, **given), inside)
-            self._note(tool, call, in_thread=in_thread)
+            self._note(tool, name)
             act = functools.partial(self._act, name, functools.partial(body, **given), alone=not tool.parallel)
             return await self._acts(call, act, inside, what)
 
-    def _note(self, tool: runner.Tool, call: runner.Call, *, in_thread: bool) -> None:
-        asks = tool.find is not None and "lookups" not in self.without
-        effect = "non_idempotent" if "keys" in self.without and tool.effect == "keyed" else tool.effect
-        name, lands = self.name(call.run, call.id), tool.visible_within
-        self.environment.attempts.append(Attempt(name, tool.name, effect, asks, lands, in_thread))
+    def _note(self, tool: runner.Tool, call: str) -> None:
+        declares = tool.effect, tool.find is not None, tool.visible_within, not tool.is_async
+        self.world.attempts.append(Attempt(call, tool.name, *declares))
 
     async def _act(
         self,
@@ -109,7 +89,7 @@ class Instruments:
 
         Where it is not `alone`, what happens between its steps is another call's.
         """
-        noting = functools.partial(self.environment.noting, call)
+        noting = functools.partial(self.world.noting, call)
 
         def noted(step: Callable[[], Any]) -> Any:
             with noting():
@@ -117,7 +97,7 @@ class Instruments:
 
         with noting() if alone else contextlib.nullcontext():
             value = await stepped(body, passed, hangs=hangs, taken=_take if alone else noted)
-            self.environment.values[call] = value
+            self.world.values[call] = value
         return value
 
     async def _acts(self, call: runner.Call, act: Act, inside: Callable[[], None], what: str) -> object:
@@ -141,85 +121,67 @@ class Instruments:
 
     def _behavior(self, call: runner.Call) -> str:
         """How the service treats this attempt; attempts of earlier processes count."""
-        fault = self.fault
-        if fault is None or self.name(call.run, call.id) != fault.call or call.n > len(fault.behaviors):
+        fault = self.world.fault
+        if fault is None or self.world.name(call.run, call.id) != fault.call or call.n > len(fault.behaviors):
             return ""
         return fault.behaviors[call.n - 1]
 
     async def _sends(self, call: runner.Call, act: Act, what: str) -> object:
         """Send the request and get no answer, until the timeout or the end of this process."""
-        assert self.fault is not None
+        world, fault = self.world, self.world.fault
+        assert fault is not None
         context = contextvars.copy_context()
         context.run(waited.set, True)  # noqa: FBT003 (a context variable's value)
         msgspec.structs.force_setattr(call, "hold", lambda _: None)  # it was asked before it was sent
-        late = LateEffect(lambda: asyncio.get_running_loop().create_task(act(), context=context), self.fault.lands)
-        self.environment.late.append(late)
+        late = LateEffect(lambda: asyncio.get_running_loop().create_task(act(), context=context), fault.lands)
+        world.late.append(late)
         try:
             self.points.at(f"{what}, on its way")
             return await asyncio.get_running_loop().create_future()  # nobody ever answers
         finally:
-            late.due = self.environment.time.now + late.within
+            late.due = world.time.now + late.within
             if not self.points.dead and late.within:
-                schedule(late)
+                late.schedule()
             elif not self.points.dead:  # before anything else can be asked
-                late.landed = True
-                await _landed(late)
+                await late.land()
 
     def in_its_thread(self, tool: runner.Tool, body: Callable[..., object], /, **given: object) -> object:
         """A sync body that acts after its timeout, in the thread that the runner gave it."""
         call = runner.current_call()
-        name = self.name(call.run, call.id)
-        assert self.fault is not None
-        after = tool.timeout * _OVERDUE if (name, call.n) == (self.fault.call, 1) else 0.0
+        name = self.world.name(call.run, call.id)
+        assert self.world.fault is not None
+        after = tool.timeout * _OVERDUE if (name, call.n) == (self.world.fault.call, 1) else 0.0
         with self.points.around(f"tool {tool.name} {name}"):
-            self._note(tool, call, in_thread=True)
+            self._note(tool, name)
             self.threads.act_after(after, alone=not tool.parallel)
             self.points.alive()
-            value = self.environment.values[name] = body(**given)
+            value = self.world.values[name] = body(**given)
             # Only the loop's thread may count effects: the environment was made there.
-            self.environment.acted[name] += 1
+            self.world.acted[name] += 1
             return value
 
     async def look(self, find: Callable[[runner.Call], object], call: runner.Call, /) -> object:
         """A lookup: a point before, at every moment it waits, and after. It raises while it is down."""
-        name = self.name(call.run, call.id)
+        name = self.world.name(call.run, call.id)
         with self.points.around(f"lookup {call.tool} {name}") as inside:
-            if self.fault is not None and self.fault.call == name:
-                self.environment.looked += 1
-                if self.environment.looked <= self.fault.down:
+            if self.world.fault is not None and self.world.fault.call == name:
+                self.world.looked += 1
+                if self.world.looked <= self.world.fault.down:
                     raise ConnectionError("the lookup is down")
             return await stepped(lambda: find(call), inside)
 
     async def ask(self, model: runner.Model, request: runner.Request) -> runner.Reply:
         """The model's reply, between two points; the same reply, asked for again, may be worded differently."""
-        environment = self.environment
-        turn = self.name(request.run, request.turn)
-        if request.purpose == "turn" and request.turn <= environment.saved.get(turn.removesuffix(f"{request.turn}"), 0):
-            environment.problems.append(f"turn {turn} was asked for again, and its reply was on the disk")
+        world = self.world
+        turn = world.name(request.run, request.turn)
+        if request.purpose == "turn" and request.turn <= world.saved.get(turn.removesuffix(f"{request.turn}"), 0):
+            world.problems.append(f"turn {turn} was asked for again, and its reply was on the disk")
         with self.points.around(f"model {request.purpose} {turn}") as inside:
             reply = await stepped(lambda: model.ask(request), inside)
             assert isinstance(reply, runner.Reply)
-            environment.replies[request.purpose, turn] += 1
-            is_again = environment.replies[request.purpose, turn] > 1
-            return self.reword(reply) if is_again and self.reword is not None else reply
-
-
-def schedule(late: LateEffect) -> None:
-    """Have a late effect happen in the running loop when it is due."""
-    loop = asyncio.get_running_loop()
-
-    def land() -> None:
-        if not late.landed:
-            late.landed = True
-            landing.append(loop.create_task(_landed(late)))
-
-    landing: list[asyncio.Task[None]] = []  # a loop holds no strong reference to a task
-    loop.call_at(max(loop.time(), late.due or 0.0), land)
-
-
-async def _landed(late: LateEffect) -> None:
-    with contextlib.suppress(Exception):  # the client is gone, so nobody reads the service's error
-        await late.act()
+            world.replies[request.purpose, turn] += 1
+            is_again = world.replies[request.purpose, turn] > 1
+            return world.reword(reply) if is_again and world.reword is not None else reply
 
 
 def _async(function: Callable[..., Awaitable[object]], *bound: object) -> Callable[..., Awaitable[object]]:

@@ -27,7 +27,7 @@ import eventlog
 import runner
 from runner.testing._around import between, instrumented
 from runner.testing._crash_point_disk import CrashPointDisk
-from runner.testing._environment import Inputs
+from runner.testing._inputs import Inputs
 from runner.testing._points import CrashPoints
 from runner.testing._verdict import Scenario, differences, of_the_state
 

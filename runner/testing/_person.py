@@ -8,14 +8,14 @@ approve every call.
 
 import json
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import runner
-from runner.testing._environment import RUN, SimulatedEnvironment
+from runner.testing._history import RUN
 from runner.testing._points import CrashPoints
 from runner.testing._virtual import Stuck
+from runner.testing._world import AnswerMode, World
 
-AnswerMode = Literal["truth", "wrong", "nobody", "refuses"]
 INFORMED: Final = "somebody who looks"
 MISTAKEN: Final = "somebody who is wrong"
 _PATIENCE: Final = 400
@@ -23,46 +23,50 @@ _PATIENCE: Final = 400
 
 @dataclass(frozen=True)
 class Person:
-    """Answers the questions of one process, knowing what happened in the environment."""
+    """Answers the questions of one process, knowing what happened in the world."""
 
-    environment: SimulatedEnvironment
+    world: World
     points: CrashPoints
-    answer_mode: AnswerMode
+
+    @property
+    def answer_mode(self) -> AnswerMode:
+        """How they answer: whoever comes after nobody did, truthfully."""
+        return "truth" if self.world.left else self.world.answer_mode
 
     async def answer(self, question: runner.Question) -> runner.Answer | None:
+        world = self.world
         self.points.at(f"question {question.id}, before")
-        message = self.environment.inputs.message
-        if message and not self.environment.sent:
-            self.environment.sent = True
-            runner.send(RUN, message, INFORMED, runs=self.environment.others())
+        if world.inputs.message and not world.sent:
+            world.sent = True
+            runner.send(RUN, world.inputs.message, INFORMED, runs=world.others())
         if question.kind == "settle":
-            self.environment.asked[question.id] = question.call
+            world.asked[question.id] = question.call
             if self.answer_mode == "nobody":
                 return None
-            await self.environment.landed()
+            await world.landed()
         answer = self.says(question)
-        self.environment.answers += 1
-        if self.environment.answers > _PATIENCE:
+        world.answers += 1
+        if world.answers > _PATIENCE:
             raise Stuck(f"a person has answered {_PATIENCE} times, and is asked about {question.id}")
         self.points.at(f"question {question.id}, after")
         return answer
 
     def says(self, question: runner.Question) -> runner.Answer | None:
-        if question.kind == "approve" and self.answer_mode == "refuses":
-            self.environment.refused.add(question.call)
+        if question.kind == "settle":
+            return self.settles(question)
+        if self.answer_mode == "refuses":
+            self.world.refused.add(question.call)
             return runner.Answer("refuse", INFORMED)
-        if question.kind == "approve":
-            decide = self.environment.inputs.decide
-            return decide(question) if decide is not None else runner.Answer("approve", INFORMED)
-        return self.settles(question)
+        decide = self.world.inputs.decide
+        return decide(question) if decide is not None else runner.Answer("approve", INFORMED)
 
     def settles(self, question: runner.Question) -> runner.Answer:
-        environment, call = self.environment, question.call
-        happened = environment.acted[call] > 0
+        call = question.call
+        happened = self.world.acted[call] > 0
         if self.answer_mode == "wrong":
-            environment.wrong_answers[question.id] = call
+            self.world.wrong_answers[question.id] = call
             return runner.Answer("rerun", MISTAKEN) if happened else runner.Answer("done", MISTAKEN, "it happened")
         if not happened:
             return runner.Answer("rerun", INFORMED)
-        value = environment.values.get(call, "it happened")
+        value = self.world.values.get(call, "it happened")
         return runner.Answer("done", INFORMED, value if isinstance(value, str) else json.dumps(value, default=str))

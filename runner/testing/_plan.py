@@ -9,20 +9,20 @@ import random
 import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from replay.events import ReplySaved, ResultRecorded
-from runner.testing._environment import Inputs, SimulatedEnvironment
 from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
 from runner.testing._history import events, images
-from runner.testing._instrumented_agent import Reword, Without
-from runner.testing._modes import MODES, TROUBLES, Mode, Trouble
-from runner.testing._scenario_run import ScenarioRun
+from runner.testing._inputs import Inputs, Reword, Without
+from runner.testing._modes import TROUBLES, Mode, Trouble
+from runner.testing._play import dead_at, play
 from runner.testing._service_faults import ServiceFault
 from runner.testing._verdict import Baseline, Scenario, decisions, judge
 from runner.testing._virtual import quiet_deaths
+from runner.testing._world import World
 
 _DEATHS_AFTER_A_FAULT = 8
 """Deaths tried after each fault, for each second crash that is asked for: there are few faults."""
@@ -34,6 +34,55 @@ _SPARE = 4
 may die once more while it closes the run."""
 _BEYOND: Final = "beyond its end"
 _ID: Final = re.compile(r"(?P<mode>[a-z]+):(?P<key>[^~/*]+)(?:~(?P<variant>\w+))?(?:(?P<how>[/*])(?P<second>\d+))?")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario to be played, in the parts of its id.
+
+    `key` is its first point: a number, or a call and the number of its fault. `variant` is one of the mode's there. A
+    process dies at the point `second` after that, with `always` every later one.
+    """
+
+    mode: Mode
+    key: str
+    variant: str = ""
+    second: int | None = None
+    always: bool = False
+
+    def __str__(self) -> str:
+        variant = f"~{self.variant}" if self.variant else ""
+        return f"{self.mode}:{self.key}{variant}" + ("" if self.second is None else f"{'/*'[self.always]}{self.second}")
+
+    @property
+    def trouble(self) -> Trouble:
+        return TROUBLES[self.mode]
+
+    def fault(self, baseline: Baseline) -> ServiceFault | None:
+        """The fault that is its first point, if it is one."""
+        if self.trouble.faults is None:
+            return None
+        call, _, at = self.key.partition("#")
+        attempt = next(attempt for attempt in baseline.attempts if attempt.call == call)
+        return list(self.trouble.faults(attempt))[int(at)]
+
+    def first_name(self, baseline: Baseline) -> str:
+        if (fault := self.fault(baseline)) is not None:
+            return f"tool {fault.tool} {fault.call}: {fault.name}"
+        variant = f", {self.trouble.label}{self.variant}" if self.variant else ""
+        return f"{self.key} {baseline.points[int(self.key)]}{variant}"
+
+    def second_name(self, world: World) -> str:
+        passed = self.second_dies_in(world)
+        if self.second is None:
+            return ""
+        if self.second >= len(passed):
+            return _BEYOND
+        return f"{self.second} {passed[self.second]}{', in every resume' if self.always else ''}"
+
+    def second_dies_in(self, world: World) -> list[str]:
+        """The points of the process in which the second crash falls: the one with the trouble, or else the next."""
+        return next(iter(world.passed[0 if self.trouble.goes_on else 1 :]), [])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +107,17 @@ class Plan(Inputs):
         return one
 
     def _undisturbed(self) -> Baseline:
-        with self.run() as run:
-            run.play()
-            if run.how != "finished":
-                raise run.error or NotRepeatable("", "", run.how)
-            environment = run.environment
+        with self.world() as world:
+            play(world)
+            if world.how != "finished":
+                raise world.error or NotRepeatable("", "", world.how)
             return Baseline(
-                points=tuple(run.passed[0]),
-                attempts=tuple(environment.attempts),
-                acting=frozenset(call for call, times in environment.acted.items() if times),
-                decided=decisions(events(environment.machine)),
-                effects=environment.effects(),
-                weights=environment.weights,
+                points=tuple(world.passed[0]),
+                attempts=tuple(world.attempts),
+                acting=frozenset(call for call, times in world.acted.items() if times),
+                decided=decisions(events(world.machine)),
+                effects=world.effects(),
+                weights=world.weights,
             )
 
     def firsts(self, mode: Mode, baseline: Baseline, every: int = 1) -> list[str]:
@@ -81,163 +129,102 @@ class Plan(Inputs):
         return [f"{at}" for at in among if trouble.at(baseline.points, at)]
 
     def one(self, only: str, baseline: Baseline) -> list[Scenario]:
-        """The scenario of this id. Raises `NoSuchScenario`."""
+        """The scenario of this id, or of each variant where it names none. Raises `NoSuchScenario`."""
         wanted = _ID.fullmatch(only)
-        mode = next((mode for mode in MODES if wanted is not None and mode == wanted["mode"]), None)
-        if wanted is None or mode is None or wanted["key"] not in self.firsts(mode, baseline):
+        if wanted is None or wanted["mode"] not in TROUBLES:
             raise NoSuchScenario(only)
-        found = list(self.scenarios(mode, wanted["key"], baseline, wanted))
+        mode, second, always = cast("Mode", wanted["mode"]), wanted["second"], wanted["how"] == "*"
+        if wanted["key"] not in self.firsts(mode, baseline) or (always and not TROUBLES[mode].every_resume):
+            raise NoSuchScenario(only)
+        found = [
+            self.play(replace(case, second=None if second is None else int(second), always=always), baseline)[0]
+            for case in self._variants(mode, wanted["key"], baseline)
+            if wanted["variant"] in (None, case.variant)
+        ]
         if not found or found[0].second == _BEYOND:
             raise NoSuchScenario(only)
         return found
 
-    def scenarios(
-        self, mode: Mode, key: str, baseline: Baseline, wanted: re.Match[str] | None = None
-    ) -> Iterator[Scenario]:
-        """The scenarios of a first point. `wanted`: the one of this id."""
+    def scenarios(self, mode: Mode, key: str, baseline: Baseline) -> Iterator[Scenario]:
+        """The scenarios of a first point, without a second crash and with one; none where there is nothing to try."""
+        for case in self._variants(mode, key, baseline):
+            alone, world = self.play(case, baseline)
+            if case.trouble.shows(world):
+                yield alone
+                for more in self._seconds(case, case.second_dies_in(world), baseline):
+                    yield self.play(more, baseline)[0]
+
+    def _variants(self, mode: Mode, key: str, baseline: Baseline) -> Iterator[Case]:
         for variant in TROUBLES[mode].variants(baseline, lambda: self._images(int(key))):
-            if wanted is not None and wanted["variant"] not in (None, variant or None):
-                continue
-            first = _FirstPoint(self, baseline, mode, key, variant)
-            yield from first.all() if wanted is None else first.one(wanted["how"], wanted["second"])
+            yield Case(mode, key, variant)
 
     def _images(self, point: int) -> int:
         """How many images a power cut at a point may leave."""
-        with self.run() as run:
-            return len(images(run.dead_at(point), self.seed))
+        with self.world() as world:
+            return len(images(dead_at(world, point), self.seed))
+
+    def _seconds(self, case: Case, passed: Sequence[str], baseline: Baseline) -> Iterator[Case]:
+        """The same with each second crash that is tried, given the points at which it may fall."""
+        if (fault := case.fault(baseline)) is not None:
+            begins, times = passed.index(f"tool {fault.tool} {fault.call}, before"), _DEATHS_AFTER_A_FAULT
+        else:
+            begins, times = (int(case.key) + 1 if case.trouble.goes_on else 0), 1
+        among = range(begins, len(passed))
+        if self.pairs != "all" and self.pairs * times < len(among):
+            rng = random.Random(f"{self.seed}:{case}")  # noqa: S311 (it picks examples; it protects nothing)
+            yield from (replace(case, second=at) for at in sorted(rng.sample(among, self.pairs * times)))
+        else:
+            yield from (replace(case, second=at) for at in among)
+        if case.trouble.every_resume and int(case.key) % max(1, len(baseline.points) // _REPEATED_DEATHS) == 0:
+            # A resume that dies while it waits for an answer is not counted.
+            acts = (at for at, point in enumerate(passed) if point.startswith(("model", "tool", "lookup")))
+            yield from (replace(case, second=at, always=True) for at in list(acts)[:1])
+
+    def play(self, case: Case, baseline: Baseline) -> tuple[Scenario, World]:
+        """Play a scenario: the verdict, and what it was played in."""
+        trouble, fault = case.trouble, case.fault(baseline)
+        firsts = [] if fault is not None else [int(case.key)]
+        seconds = [] if case.second is None else [case.second]
+        with self.world(fault=fault, event=trouble.event, **trouble.how(case.variant, self.reword)) as world:
+            if case.always:
+                _die_in_every_resume(world, *firsts, *seconds)
+            elif trouble.goes_on:
+                play(world, seconds, happens=firsts)
+            elif trouble.event is not None:
+                play(world, happens=[*firsts, *seconds])
+            else:
+                play(world, [*firsts, *seconds])
+            names = case.first_name(baseline), case.second_name(world)
+            return judge(world, baseline, str(case), case.mode, *names), world
 
     @contextlib.contextmanager
-    def run(self, **how: Any) -> Iterator[ScenarioRun]:
-        """A scenario in a folder and an environment of its own, which are removed at its end."""
+    def world(self, **how: Any) -> Iterator[World]:
+        """A world in a folder and an environment of its own, which are removed at its end."""
         with tempfile.TemporaryDirectory(dir=self.root) as name:
             folder = Path(name)
             outside = self.environment(folder)
             (folder / "workspace").mkdir(exist_ok=True)
-            environment = SimulatedEnvironment(folder, outside, self)
             try:
                 with quiet_deaths():
-                    yield ScenarioRun(environment, **{"without": self.without, "seed": self.seed, **how})
+                    yield World(folder, outside, self, **{"without": self.without, "seed": self.seed, **how})
             finally:
                 if hasattr(outside, "close"):
                     outside.close()
 
-    def seconds(self, name: str, among: Sequence[int], times: int = 1) -> list[int]:
-        """Which second crashes are tried after a first one."""
-        if self.pairs == "all" or self.pairs * times >= len(among):
-            return list(among)
-        rng = random.Random(f"{self.seed}:{name}")  # noqa: S311 (it picks examples; it protects nothing)
-        return sorted(rng.sample(among, self.pairs * times))
 
+def _die_in_every_resume(world: World, first: int, at: int) -> None:
+    """Every resume dies at this point: the limit on resumes must end the run, unless the run finishes.
 
-@dataclass(frozen=True)
-class _FirstPoint:
-    """The scenarios of one first point, or of one variant of it."""
-
-    plan: Plan
-    baseline: Baseline
-    mode: Mode
-    key: str
-    variant: str
-
-    @property
-    def id(self) -> str:
-        """The beginning of the ids of its scenarios."""
-        return f"{self.mode}:{self.key}" + (f"~{self.variant}" if self.variant else "")
-
-    @property
-    def _trouble(self) -> Trouble:
-        return TROUBLES[self.mode]
-
-    @property
-    def _fault(self) -> ServiceFault | None:
-        if self._trouble.faults is None:
-            return None
-        call, _, at = self.key.partition("#")
-        attempt = next(attempt for attempt in self.baseline.attempts if attempt.call == call)
-        return list(self._trouble.faults(attempt))[int(at)]
-
-    def all(self) -> Iterator[Scenario]:
-        """The scenario without a second crash, then those with one; none when the mode has nothing to try here."""
-        with self._run() as run:
-            alone = self._play(run)
-            if not self._trouble.shows(run):
-                return
-            yield alone
-            passed = self._second_dies_in(run)
-        times = _DEATHS_AFTER_A_FAULT if self._fault else 1
-        for second in self.plan.seconds(self.id, range(self._begins(passed), len(passed)), times):
-            with self._run() as run:
-                yield self._play(run, second)
-        if self._trouble.every_resume and int(self.key) % max(1, len(self.baseline.points) // _REPEATED_DEATHS) == 0:
-            # A resume that dies while it waits for an answer is not counted.
-            acts = (at for at, point in enumerate(passed) if point.startswith(("model", "tool", "lookup")))
-            if (first := next(acts, None)) is not None:
-                yield self._repeated_death(first)
-
-    def one(self, how: str | None, second: str | None) -> Iterator[Scenario]:
-        """One scenario, by the end of its id."""
-        if how == "*":
-            yield self._repeated_death(int(second or 0))
-            return
-        with self._run() as run:
-            yield self._play(run, None if second is None else int(second))
-
-    def _run(self, **more: Any) -> contextlib.AbstractContextManager[ScenarioRun]:
-        how = self._trouble.how(self.variant, self.plan.reword)
-        return self.plan.run(fault=self._fault, event=self._trouble.event, **how, **more)
-
-    def _play(self, run: ScenarioRun, second: int | None = None) -> Scenario:
-        firsts = [] if self._fault else [int(self.key)]
-        seconds = [] if second is None else [second]
-        if run.event is None:
-            run.play([*firsts, *seconds])
-        elif self._trouble.goes_on:
-            run.play(seconds, happens=firsts)
-        else:
-            run.play(happens=[*firsts, *seconds])
-        return self._judge(run, "/", second)
-
-    def _judge(self, run: ScenarioRun, how: str, second: int | None) -> Scenario:
-        passed = self._second_dies_in(run)
-        id_, name = self.id, ""
-        if second is not None:
-            id_ = f"{self.id}{how}{second}"
-            name = f"{second} {passed[second]}" if second < len(passed) else _BEYOND
-            name += ", in every resume" if how == "*" and name != _BEYOND else ""
-        return judge(run, self.baseline, id=id_, mode=self.mode, first=self._name(), second=name)
-
-    def _second_dies_in(self, run: ScenarioRun) -> list[str]:
-        """The points of the process in which the second crash falls: the one with the trouble, or else the next."""
-        at = 0 if self._trouble.goes_on else 1
-        return run.passed[at] if len(run.passed) > at else []
-
-    def _begins(self, passed: Sequence[str]) -> int:
-        """The first point at which the second crash may fall."""
-        if (fault := self._fault) is not None:
-            return passed.index(f"tool {fault.tool} {fault.call}, before")
-        return int(self.key) + 1 if self._trouble.goes_on else 0
-
-    def _name(self) -> str:
-        if (fault := self._fault) is not None:
-            return f"tool {fault.tool} {fault.call}: {fault.name}"
-        more = f", {self._trouble.label}{self.variant}" if self.variant else ""
-        return f"{self.key} {self.baseline.points[int(self.key)]}{more}"
-
-    def _repeated_death(self, at: int) -> Scenario:
-        """Every resume dies at this point: the limit on resumes must end the run, unless the run finishes.
-
-        A resume after a life that came to something is not counted, so there may be one more for each answer, reply
-        and result: where somebody answers in every life, they go on until the scenario ends.
-        """
-        with self._run(resumes=_RESUMES) as run:
-            run.play([int(self.key)], every=at)
-            stopped, died = run.how, len(run.deaths)
-            run.resumes = 2 * _RESUMES
-            run.play()
-            free = sum(isinstance(event, ReplySaved | ResultRecorded) for event in events(run.environment.machine))
-            most = _RESUMES + _SPARE + run.environment.answers + free
-            if died > most or not stopped.startswith(("TooManyResumes", "finished", "dead")):
-                run.environment.problems.append(
-                    f"{_RESUMES} resumes allowed, {died} processes died, and then: {stopped}"
-                )
-            return self._judge(run, "*", at)
+    A resume after a life that came to something is not counted, so there may be one more for each answer, reply and
+    result: where somebody answers in every life, they go on until the scenario ends.
+    """
+    world.resumes = _RESUMES
+    play(world, [first], every=at)
+    stopped, died = world.how, len(world.deaths)
+    world.resumes = 2 * _RESUMES
+    play(world)
+    free = sum(isinstance(event, ReplySaved | ResultRecorded) for event in events(world.machine))
+    if died > _RESUMES + _SPARE + world.answers + free or not stopped.startswith(
+        ("TooManyResumes", "finished", "dead")
+    ):
+        world.problems.append(f"{_RESUMES} resumes allowed, {died} processes died, and then: {stopped}")

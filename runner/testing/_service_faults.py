@@ -9,13 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from runner.testing._environment import Attempt
-
 Behavior = Literal["acts", "nothing", "refuses", "no", "late", "hang", "thread"]
 
 SOON: Final = 0.01
 HALF: Final = 0.5
 LAST: Final = 0.99
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a call in the undisturbed run, and what its tool declares."""
+
+    call: str
+    tool: str
+    effect: str
+    asks_service: bool
+    visible_within: float
+    in_thread: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,11 @@ class ServiceFault:
     behaviors: tuple[Behavior, ...]
     down: int = 0
     lands: float = 0.0
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether the call acts in its thread, after its timeout."""
+        return self.behaviors == ("thread",)
 
 
 def service_faults(attempt: Attempt) -> Iterator[ServiceFault]:

@@ -19,8 +19,7 @@ import msgspec
 
 import eventlog
 import runner
-from runner.testing._environment import Decide, Swept, W
-from runner.testing._instrumented_agent import Reword, Without
+from runner.testing._inputs import Decide, Reword, Swept, W, Without
 from runner.testing._modes import MODES, Mode
 from runner.testing._plan import Plan
 from runner.testing._report import SweepReport
@@ -135,8 +134,6 @@ def _share(plan: Plan, baseline: Baseline, work: Sequence[Job], jobs: int, progr
     with contextlib.nullcontext() if jobs <= 1 else _forks(plan, baseline, jobs) as forks:
         each = forks.map(_one, work) if forks else (list(plan.scenarios(*job, baseline)) for job in work)
         for done, found in enumerate(each, 1):
-            if isinstance(found, str):
-                raise WorkerFailed(found)
             progress(done, len(work))
             yield from found
 
@@ -170,13 +167,13 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _one(job: Job) -> list[Scenario] | str:
-    """The scenarios of a first point, in a forked process; a text if something failed."""
+def _one(job: Job) -> list[Scenario]:
+    """The scenarios of a first point, in a forked process. Raises `WorkerFailed`, which every process can read."""
     plan, baseline = _mine[-1]
     try:
         return list(plan.scenarios(*job, baseline))
-    except Exception as error:  # noqa: BLE001 (the parent raises it)
-        return _own_frames(error)
+    except Exception as error:  # noqa: BLE001 (it may be of a kind that no other process can read)
+        raise WorkerFailed(_own_frames(error)) from None
 
 
 def _own_frames(error: Exception) -> str:

@@ -14,10 +14,10 @@ import eventlog
 import replay
 from eventlog.simdisk import Machine, Process
 from replay import events as logged
-from runner.testing._environment import RUNS, Attempt
-from runner.testing._history import events_of, family, lines
+from runner.testing._history import RUNS, events_of, family, lines
 from runner.testing._person import MISTAKEN
-from runner.testing._scenario_run import ScenarioRun
+from runner.testing._service_faults import Attempt
+from runner.testing._world import World
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,28 +73,27 @@ class Baseline:
         return approved(self.decided)
 
 
-def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: str, second: str = "") -> Scenario:  # noqa: A002 (the field's name)
+def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, second: str = "") -> Scenario:  # noqa: A002 (the field's name)
     """Compare a scenario with the undisturbed run."""
-    environment = run.environment
-    finished = run.how == "finished"
-    more, duplicates, lost = differences(environment.effects(), baseline.effects, finished=finished)
-    spoilt, history = _verified(environment.machine) if finished else ("", [])
-    if environment.refused:
+    finished = world.how == "finished"
+    more, duplicates, lost = differences(world.effects(), baseline.effects, finished=finished)
+    spoilt, history = _verified(world.machine) if finished else ("", [])
+    if world.refused:
         lost = 0  # the model may go another way after a refusal
-    if environment.wrong_answers:
-        lost = max(0, lost - _known_to_have_failed(run, baseline, history))
-    why = list(environment.problems)
-    stopped = run.event is ScenarioRun.say and run.how.startswith("StoppedByPerson")
+    if world.wrong_answers:
+        lost = max(0, lost - _known_to_have_failed(world, baseline, history))
+    why = list(world.problems)
+    stopped = world.mail == "stop" and world.how.startswith("StoppedByPerson")
     if not (finished or stopped):
-        why.append(run.how)
-    if duplicates + lost > sum(baseline.weights.get(call, 1) for call in environment.wrong_answers.values()):
-        why += _causes(run, baseline, history) if duplicates else ()
+        why.append(world.how)
+    if duplicates + lost > sum(baseline.weights.get(call, 1) for call in world.wrong_answers.values()):
+        why += _causes(world, baseline, history) if duplicates else ()
         said = ", ".join(f"{name} {number:+d}" for name, number in more.items() if number)
         why.append(f"effects differ from those of an undisturbed run: {said}")
-    why += [f"{call} ran, and its approval was refused" for call in environment.refused if environment.acted[call]]
-    why += _unheard(run)
+    why += [f"{call} ran, and its approval was refused" for call in world.refused if world.acted[call]]
+    why += _unheard(world)
     if finished:
-        why += [f"the log does not verify: {spoilt}"] if spoilt else _of_the_log(run, baseline, history)
+        why += [f"the log does not verify: {spoilt}"] if spoilt else _of_the_log(world, baseline, history)
     return Scenario(
         id=id,
         mode=mode,
@@ -102,24 +101,24 @@ def judge(run: ScenarioRun, baseline: Baseline, *, id: str, mode: str, first: st
         second=second,
         duplicates=duplicates,
         lost=lost,
-        paid_twice=environment.paid_twice,
-        questions=tuple(environment.asked),
+        paid_twice=world.paid_twice,
+        questions=tuple(world.asked),
         unfinished=not (finished or stopped),
-        in_doubt=tuple(dict.fromkeys(call for death in run.deaths for call in death)),
-        wrong_answers=len(environment.wrong_answers),
+        in_doubt=tuple(dict.fromkeys(call for death in world.deaths for call in death)),
+        wrong_answers=len(world.wrong_answers),
         why=tuple(why),
     )
 
 
-def _unheard(run: ScenarioRun) -> Iterator[str]:
+def _unheard(world: World) -> Iterator[str]:
     """Whether the run went on although somebody had parked or stopped it: one line may have been under way."""
-    history = lines(run.environment.machine) if run.said else []
+    history = lines(world.machine) if world.said else []
     taken = [
         event.request for line in history for event in line if isinstance(event, logged.RunStopped) and event.request
     ]
     if len(set(taken)) < len(taken):
         yield f"a request was taken twice: {', '.join(taken)}"
-    for seq in run.said:
+    for seq in world.said:
         begun = 0
         for line in history[seq + 1 :]:
             if any(
@@ -132,7 +131,7 @@ def _unheard(run: ScenarioRun) -> Iterator[str]:
                 isinstance(event, logged.ModelAsked | logged.AttemptMarked | logged.LookupAsked) for event in line
             )
         if begun > 1:
-            yield f"the run went on after somebody had said {run.mail}, after line {seq}"
+            yield f"the run went on after somebody had said {world.mail}, after line {seq}"
 
 
 def differences(
@@ -166,9 +165,8 @@ def of_the_state(state: replay.State, again: int, deaths: int, at_once: int = 1)
         yield f"{again} replies were paid twice, in {deaths} deaths; the log has {lost} lost asks"
 
 
-def _of_the_log(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+def _of_the_log(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
     """What is wrong in the log of a finished run."""
-    environment = run.environment
     had, calls = Counter[str](), list[str]()
     without = baseline.approved - approved(decisions(history))
     for event in history:
@@ -181,35 +179,34 @@ def _of_the_log(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.A
                 yield f"{event.call} ran without the approval that it had in the undisturbed run"
             case logged.ResultRecorded():
                 had[event.call] += 1
-                yield from _false_records(run, baseline, event)
-            case logged.QuestionAnswered() if event.id in environment.wrong_answers and event.who != MISTAKEN:
+                yield from _false_records(world, baseline, event)
+            case logged.QuestionAnswered() if event.id in world.wrong_answers and event.who != MISTAKEN:
                 yield f"the log says that {event.who} answered {event.id}"
     if had != Counter(calls):
         yield f"not every call has exactly one result: {dict(Counter(calls) - had)} {dict(had - Counter(calls))}"
-    yield from of_people(run, baseline, history)
-    yield from of_the_state(run.state, environment.paid_twice, len(run.deaths), max(1, len(environment.paths) - 1))
+    yield from of_people(world, baseline, history)
+    yield from of_the_state(world.state, world.paid_twice, len(world.deaths), max(1, len(world.paths) - 1))
     used = [event.reply.usage for event in history if isinstance(event, logged.ReplySaved)]
-    spent = [run.state.spent.input_tokens, run.state.spent.output_tokens]
+    spent = [world.state.spent.input_tokens, world.state.spent.output_tokens]
     if spent != [sum(u.input_tokens for u in used), sum(u.output_tokens for u in used)]:
         yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {used}"
-    left = [path.name for path in (environment.folder / "workspace").rglob(".refold-tmp-*")]
+    left = [path.name for path in (world.folder / "workspace").rglob(".refold-tmp-*")]
     if left:
         yield f"left in the workspace: {', '.join(left)}"
 
 
-def of_people(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+def of_people(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
     """What was said to a finished run, and what it made of that."""
-    environment = run.environment
     for (call, shown), answer in decisions(history).items():
-        if answer.startswith(("refuse", "respond")) and environment.acted[call]:
+        if answer.startswith(("refuse", "respond")) and world.acted[call]:
             yield f"{call} ran, and the answer was: {answer}"
         wanted = baseline.decided.get((call, shown), answer)
-        if answer != wanted and call not in environment.refused:
+        if answer != wanted and call not in world.refused:
             yield f"{call} was decided as {wanted} in the undisturbed run, and here as {answer}"
     sent = [event.id for event in history if isinstance(event, logged.MessageReceived)]
     taken = [one for event in history if isinstance(event, logged.ModelAsked) for one in event.messages]
-    if len(sent) != environment.sent or taken != sent:
-        yield f"{int(environment.sent)} messages were sent, {len(sent)} came, and the model was given {len(taken)}"
+    if len(sent) != world.sent or taken != sent:
+        yield f"{int(world.sent)} messages were sent, {len(sent)} came, and the model was given {len(taken)}"
 
 
 def decisions(history: Sequence[replay.AnyEvent]) -> dict[tuple[str, str], str]:
@@ -229,10 +226,10 @@ def approved(decided: Mapping[tuple[str, str], str]) -> frozenset[str]:
     return frozenset(call for (call, _), answer in decided.items() if answer.startswith(("approve", "edit")))
 
 
-def _causes(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+def _causes(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
     """For each call that acted again: what the runner believed when it tried again."""
     declared = {attempt.call: attempt for attempt in baseline.attempts}
-    for call, times in run.environment.acted.items():
+    for call, times in world.acted.items():
         if times > 1 and call in declared:
             tool, effect = declared[call].tool, declared[call].effect
             yield f"{call} {tool} ran again: {_rung(call, effect, history)}"
@@ -258,7 +255,7 @@ def _rung(call: str, effect: str, history: Sequence[replay.AnyEvent]) -> str:
     return why
 
 
-def _known_to_have_failed(run: ScenarioRun, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> int:
+def _known_to_have_failed(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> int:
     """How many effects did not happen and are recorded as failed, because of a wrong answer about another one.
 
     For example: a person says that an issue was filed, and then the comment on it fails. The record is true.
@@ -267,15 +264,15 @@ def _known_to_have_failed(run: ScenarioRun, baseline: Baseline, history: Sequenc
         isinstance(event, logged.ResultRecorded)
         and event.how == "failed"
         and event.call in baseline.acting
-        and event.call not in run.environment.wrong_answers.values()
-        and not run.environment.acted[event.call]
+        and event.call not in world.wrong_answers.values()
+        and not world.acted[event.call]
         for event in history
     )
 
 
-def _false_records(run: ScenarioRun, baseline: Baseline, result: logged.ResultRecorded) -> Iterator[str]:
-    acted, call = run.environment.acted[result.call], result.call
-    if call not in baseline.acting or call in run.environment.wrong_answers.values():
+def _false_records(world: World, baseline: Baseline, result: logged.ResultRecorded) -> Iterator[str]:
+    acted, call = world.acted[result.call], result.call
+    if call not in baseline.acting or call in world.wrong_answers.values():
         return
     if result.how in ("ran", "found", "stated") and not acted:
         yield f"{call} is recorded as {result.how}, and it never happened"

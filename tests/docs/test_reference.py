@@ -31,7 +31,7 @@ from runner._cli import main
 from runner._cli._io.errors import Status
 from runner.models.anthropic import Anthropic
 from runner.models.openai import Chat, Responses
-from runner.testing._environment import Inputs, Swept
+from runner.testing._inputs import Inputs, Swept
 from tests.docs import documents
 from tests.support import ROOT
 

@@ -16,12 +16,12 @@ import pytest
 import eventlog
 import runner
 from replay.events import MessageReceived, QuestionAnswered
-from runner.testing._environment import RUN
-from runner.testing._history import events
+from runner.testing._history import RUN, events
 from runner.testing._plan import Plan
-from runner.testing._scenario_run import ScenarioRun
+from runner.testing._play import play
 from runner.testing._sweep import reword_reply
 from runner.testing._verdict import judge
+from runner.testing._world import World
 from tests.testing import shop
 
 EVERY = int(os.environ.get("SWEEP_EVERY", "9"))
@@ -43,10 +43,10 @@ def answer(runs: eventlog.Store) -> bool:
 Action = Callable[[eventlog.Store], bool]
 
 
-def done(action: Action, run: ScenarioRun) -> str:
+def done(action: Action, world: World) -> str:
     """Do something, and say what became of it: written, left for the run's holder, or refused with a sentence."""
     try:
-        return "written" if action(run.environment.others()) else "left"
+        return "written" if action(world.others()) else "left"
     except (runner.RunError, eventlog.LogError) as refused:
         return f"refused: {type(refused).__name__}" if str(refused).strip() else "refused without a word"
 
@@ -59,16 +59,16 @@ def test_what_somebody_says_from_outside_at_any_point_is_done_once_or_refused(ac
     baseline, counts = plan.baseline(), Counter[str]()
     for at, after in itertools.product(range(0, len(baseline.points), EVERY), DEATHS):
         said: list[str] = []
-        with plan.run(event=lambda run, said=said: said.append(done(action, run))) as run:
-            run.play([] if after is None else [at + after], happens=[at])
-            history = events(run.environment.machine)
+        with plan.world(event=lambda world, said=said: said.append(done(action, world))) as world:
+            play(world, [] if after is None else [at + after], happens=[at])
+            history = events(world.machine)
             came = sum(isinstance(event, MessageReceived) for event in history)
-            run.environment.sent = (said == ["written"] and action is write) or came > 0
-            found = judge(run, baseline, id=f"{action.__name__}:{at}/{after}", mode="outside", first=str(at))
-        assert (found.why, found.unfinished, run.how) == ((), False, "finished"), (found, said)
+            world.sent = (said == ["written"] and action is write) or came > 0
+            found = judge(world, baseline, id=f"{action.__name__}:{at}/{after}", mode="outside", first=str(at))
+        assert (found.why, found.unfinished, world.how) == ((), False, "finished"), (found, said)
         assert sum(isinstance(event, QuestionAnswered) for event in history) == 1, (found, said)
         assert came <= (action is write and not said[0].startswith("refused")), (found, said)
-        later = [point for points in (run.passed[0][at + 1 :], *run.passed[1:]) for point in points]
+        later = [point for points in (world.passed[0][at + 1 :], *world.passed[1:]) for point in points]
         asked = any(point.startswith("model") and point.endswith("before") for point in later)
         assert action is answer or said != ["left"] or came or not asked, (found, "its next request took it not")
         counts[said[0] if action is answer or came or said != ["left"] else "left, and too late"] += 1

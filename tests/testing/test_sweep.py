@@ -256,7 +256,18 @@ def test_an_agent_that_draws_lots_cannot_be_swept() -> None:
 
 @pytest.mark.parametrize(
     "id_",
-    ["memory:9999", "memory:4/", "memory:4/999", "power:4~99", "memory:4*999", "tidal:4", "service:9.9#0", "memory"],
+    [
+        "memory:9999",
+        "memory:4/",
+        "memory:4/999",
+        "power:4~99",
+        "memory:4*999",
+        "cancel:40*1",
+        "service:1.0#0*9",
+        "tidal:4",
+        "service:9.9#0",
+        "memory",
+    ],
 )
 def test_an_id_that_no_scenario_has_is_said(id_: str) -> None:
     """Rather than played as something else."""

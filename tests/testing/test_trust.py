@@ -70,6 +70,14 @@ def test_a_sweep_of_nothing_fails() -> None:
             testing.sweep(environment=case.environment, agent=case.agent, task="x", effects=effects)
 
 
+@pytest.mark.fault("false alarm of the sweep")
+def test_a_person_who_looks_sees_what_lands_at_this_very_moment() -> None:
+    """Its time had come, and its task had not yet had its turn: the person said that it never happened."""
+    report = swept(RIGHT["looked up, unsure"], only="late:1.0#1/45")
+    assert [one.second for one in report.scenarios] == ["45 sync seg-000001.jsonl, after"]
+    assert not report.failures, str(report)
+
+
 @pytest.mark.fault("refused approval")
 def test_a_refused_approval_is_tried_with_every_death() -> None:
     """Nothing may happen then, whenever the process dies; an agent that needs no approval has no such scenario."""

@@ -1,5 +1,6 @@
 """The verdict: a scenario in which something is wrong is a failure, whatever the counts of effects say."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from replay.events import QuestionAnswered, QuestionAsked, ResultRecorded
 from replay.messages import ToolCall
 from replay.state import Attempt
 from runner import testing
-from runner.testing._environment import RUN, RUNS
+from runner.testing import _play
+from runner.testing._history import RUN, RUNS
 from runner.testing._person import MISTAKEN
 from runner.testing._plan import Plan
-from runner.testing._scenario_run import ScenarioRun
+from runner.testing._play import play
 from runner.testing._verdict import Baseline, judge, of_people
+from runner.testing._world import World
 from tests.testing import refunds, shop
 
 
@@ -29,34 +32,33 @@ def plan(folder: Path) -> Plan:
 
 
 @pytest.fixture
-def played(tmp_path: Path) -> Iterator[tuple[ScenarioRun, Baseline]]:
+def played(tmp_path: Path) -> Iterator[tuple[World, Baseline]]:
     """A parcel sent, with one death on the way; and what an undisturbed run comes to."""
     parcel = plan(tmp_path)
     baseline = parcel.baseline()
-    with parcel.run() as run:
-        yield run.play([40]), baseline
+    with parcel.world() as world:
+        yield play(world, [40]), baseline
 
 
-def why(played: tuple[ScenarioRun, Baseline]) -> str:
+def why(played: tuple[World, Baseline]) -> str:
     """What the judgement says, in one text."""
-    run, baseline = played
-    return " · ".join(judge(run, baseline, id="x", mode="memory", first="x").why)
+    return " · ".join(judge(*played, id="x", mode="memory", first="x").why)
 
 
-def append(played: tuple[ScenarioRun, Baseline], *events: replay.AnyEvent) -> None:
+def append(played: tuple[World, Baseline], *events: replay.AnyEvent) -> None:
     """Write a line into the run's log."""
-    with eventlog.Directory(RUNS, disk=simdisk.Process(played[0].environment.machine, pid=7)).open(RUN) as log:
+    with eventlog.Directory(RUNS, disk=simdisk.Process(played[0].machine, pid=7)).open(RUN) as log:
         log.append(log.at, [replay.encode(event) for event in events])
 
 
-def test_what_is_as_it_should_be_is_not_called_wrong(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_what_is_as_it_should_be_is_not_called_wrong(played: tuple[World, Baseline]) -> None:
     """The control."""
     assert why(played) == ""
 
 
-def test_a_log_that_does_not_verify(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_log_that_does_not_verify(played: tuple[World, Baseline]) -> None:
     """A byte changed in the middle."""
-    machine = played[0].environment.machine
+    machine = played[0].machine
     number = machine.find(RUNS / RUN / "seg-000001.jsonl")
     machine.files[number].data[200] ^= 1
     assert why(played).startswith("the log does not verify")
@@ -65,15 +67,16 @@ def test_a_log_that_does_not_verify(played: tuple[ScenarioRun, Baseline]) -> Non
 def test_a_log_that_cannot_be_read_after_a_death(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a failure of the scenario, and not the end of the sweep."""
 
-    def spoilt(run: ScenarioRun, number: int, *points: int | None) -> None:
-        live(run, number, *points)
-        if run.how == "dead":
-            machine = run.environment.machine
+    def spoilt(world: World, number: int, *points: int | None) -> list[threading.Thread]:
+        beside = live(world, number, *points)
+        if world.how == "dead":
+            machine = world.machine
             data = machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")].data
             data[data.index(b"\n") + 60] ^= 1
+        return beside
 
-    live = ScenarioRun._run_life  # noqa: SLF001 (where a process ends)
-    monkeypatch.setattr(ScenarioRun, "_run_life", spoilt)
+    live = _play.live
+    monkeypatch.setattr(_play, "live", spoilt)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     agent = shop.clerk(shop.MAILS, "sent")
     swept = testing.sweep(environment=shop.Shop, agent=agent, task="x", effects=shop.effects, only="memory:40")
@@ -83,23 +86,23 @@ def test_a_log_that_cannot_be_read_after_a_death(tmp_path: Path, monkeypatch: py
     assert failure.why[1].startswith("LogDamaged")
 
 
-def test_a_result_of_what_never_happened(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_result_of_what_never_happened(played: tuple[World, Baseline]) -> None:
     """The log says `ran` or `found`, and nothing did."""
-    played[0].environment.acted.clear()
+    played[0].acted.clear()
     assert "1.0 is recorded as" in why(played)
     assert "and it never happened" in why(played)
 
 
-def test_a_failure_that_happened(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_failure_that_happened(played: tuple[World, Baseline]) -> None:
     """The log says `failed`, and the parcel is on its way; and one call has two results."""
     append(played, ResultRecorded(call="1.0", how="failed", text="no"))
     assert "1.0 is recorded as failed, and it happened" in why(played)
     assert "not every call has exactly one result" in why(played)
 
 
-def test_an_answer_in_another_name(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_an_answer_in_another_name(played: tuple[World, Baseline]) -> None:
     """Who lied must be on record."""
-    played[0].environment.wrong_answers["1.0-settle-1"] = "1.0"
+    played[0].wrong_answers["1.0-settle-1"] = "1.0"
     append(played, QuestionAnswered(id="1.0-settle-1", answer="done", who="ada", digest="", text=""))
     assert "the log says that ada answered 1.0-settle-1" in why(played)
 
@@ -110,9 +113,9 @@ def decided(tmp_path: Path, decide: Callable[[runner.Question], runner.Answer | 
     made |= {"effects": refunds.effects, "inputs": refunds.ADA, "message": "Hurry."}
     made |= {"reword": testing.reword_reply, "root": tmp_path}
     as_ever, otherwise = (Plan(**made, decide=how) for how in (refunds.decide, decide))
-    with otherwise.run() as run:
-        found = judge(run.play(), as_ever.baseline(), id="x", mode="memory", first="x")
-        assert run.environment.sent
+    with otherwise.world() as world:
+        found = judge(play(world), as_ever.baseline(), id="x", mode="memory", first="x")
+        assert world.sent
     return " · ".join(found.why)
 
 
@@ -129,16 +132,16 @@ def test_another_decision_than_in_the_undisturbed_run(tmp_path: Path) -> None:
     assert '2.0 was decided as edit {"order": "c-7/2026", "cents": 2100' in said
 
 
-def test_a_call_that_ran_against_its_answer(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_call_that_ran_against_its_answer(played: tuple[World, Baseline]) -> None:
     """Somebody refused it, and it happened."""
     asked = QuestionAsked(id="1.0-approve", kind="approve", call="1.0", tool="mail", arguments="{}", digest="d", why="")
     history = [asked, QuestionAnswered(id="1.0-approve", answer="respond", who="ada", digest="d", text="No need.")]
     assert list(of_people(*played, history)) == ["1.0 ran, and the answer was: respond No need."]
 
 
-def test_a_message_that_did_not_arrive(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_message_that_did_not_arrive(played: tuple[World, Baseline]) -> None:
     """What was sent must be given to the model, once."""
-    played[0].environment.sent = True
+    played[0].sent = True
     assert "1 messages were sent, 0 came, and the model was given 0" in why(played)
 
 
@@ -147,51 +150,50 @@ def test_the_audit_says_who_was_wrong(tmp_path: Path) -> None:
     parcel = plan(tmp_path)
     baseline = parcel.baseline()
     sent = next(at for at, point in enumerate(baseline.points) if point == "tool mail 1.0, after")
-    with parcel.run(without=("keys", "lookups"), answer_mode="wrong") as run:
-        run.play([sent])
-        found = judge(run, baseline, id="x", mode="person", first="x")
-        audit = replay.audit(eventlog.Directory(RUNS, disk=simdisk.Process(run.environment.machine)).read(RUN).lines)
+    with parcel.world(without=("keys", "lookups"), answer_mode="wrong") as world:
+        found = judge(play(world, [sent]), baseline, id="x", mode="person", first="x")
+        audit = replay.audit(eventlog.Directory(RUNS, disk=simdisk.Process(world.machine)).read(RUN).lines)
     assert (found.duplicates, found.wrong_answers, found.why) == (1, 1, ())
     (asked,) = [question for call in audit.calls for question in call.questions]
     assert (asked.who, asked.answer) == (MISTAKEN, "rerun")
 
 
-def test_a_call_left_in_doubt(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_call_left_in_doubt(played: tuple[World, Baseline]) -> None:
     """A finished run has settled everything."""
-    run, _ = played
-    assert run.state.at is not None
-    attempt = Attempt(n=1, key="k", effect="non_idempotent", key_ttl=None, intent=None, marked=run.state.at)
+    world, _ = played
+    assert world.state.at is not None
+    attempt = Attempt(n=1, key="k", effect="non_idempotent", key_ttl=None, intent=None, marked=world.state.at)
     call = replay.CallState(call=ToolCall(tool="mail", arguments="{}", id="1.0"), attempts=(attempt,))
-    run.state = replace(run.state, calls=(call,))
+    world.state = replace(world.state, calls=(call,))
     assert "left in doubt: 1.0" in why(played)
 
 
-def test_leftovers_in_the_workspace(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_leftovers_in_the_workspace(played: tuple[World, Baseline]) -> None:
     """A half-made file must not be left."""
-    (played[0].environment.folder / "workspace" / ".refold-tmp-0123").touch()
+    (played[0].folder / "workspace" / ".refold-tmp-0123").touch()
     assert "left in the workspace: .refold-tmp-0123" in why(played)
 
 
-def test_a_reply_paid_more_often_than_the_process_died(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_reply_paid_more_often_than_the_process_died(played: tuple[World, Baseline]) -> None:
     """Each death may cost one reply, and the log accounts for it."""
-    played[0].environment.replies["turn", "1"] += 3
+    played[0].replies["turn", "1"] += 3
     assert "replies were paid twice, in 1 deaths" in why(played)
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_effects_that_differ(played: tuple[ScenarioRun, Baseline], count: int) -> None:
+def test_effects_that_differ(played: tuple[World, Baseline], count: int) -> None:
     """More is a duplicate, less is lost."""
-    run, baseline = played
-    run.environment.outside.did[:] = ["mail k"] * count
-    found = judge(run, baseline, id="x", mode="memory", first="x")
+    world, baseline = played
+    world.outside.did[:] = ["mail k"] * count
+    found = judge(world, baseline, id="x", mode="memory", first="x")
     assert (found.duplicates, found.lost) == (max(0, count - 1), max(0, 1 - count))
     assert f"mail {count - 1:+d}" in found.why[-1] + found.why[0]
 
 
-def test_a_run_that_did_not_finish(played: tuple[ScenarioRun, Baseline]) -> None:
+def test_a_run_that_did_not_finish(played: tuple[World, Baseline]) -> None:
     """Why is in its own words, and what is missing is not yet lost."""
-    run, baseline = played
-    run.how = "TurnLimit: it stopped"
-    run.environment.outside.did.clear()
-    found = judge(run, baseline, id="x", mode="memory", first="x")
+    world, baseline = played
+    world.how = "TurnLimit: it stopped"
+    world.outside.did.clear()
+    found = judge(world, baseline, id="x", mode="memory", first="x")
     assert (found.unfinished, found.lost, found.why) == (True, 0, ("TurnLimit: it stopped",))
