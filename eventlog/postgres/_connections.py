@@ -42,7 +42,7 @@ _PAUSE: Final = 0.02
 _LONGEST: Final = 0.2
 _AGAIN: Final = {"40001", "40P01"}
 """What a server says that has undone one of two transactions: a deadlock, or a pooler's stricter isolation."""
-_LEFT: Final[list[Connection]] = []
+LEFT: Final[list[Connection]] = []
 """What a forked child inherited, and must neither use nor close."""
 _HELLO: Final = """
 select pg_backend_pid(), clock_timestamp(), current_setting('server_version'), current_setting('fsync'),
@@ -194,7 +194,7 @@ class Connections:
 
     def close_copies(self) -> None:
         """Forget every connection: in a forked child, which must not close what its parent uses."""
-        _LEFT.extend(self._idle)
+        LEFT.extend(self._idle)
         self._idle.clear()
         self._mutex = threading.Lock()
         self._joined = _Joined()

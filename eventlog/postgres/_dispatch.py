@@ -18,9 +18,10 @@ from typing import Final
 import psycopg
 
 from eventlog._bell import Bell, Presence
+from eventlog._in_child import not_for_children
 from eventlog._names import is_id
 from eventlog.errors import LogError
-from eventlog.postgres._connections import Connections
+from eventlog.postgres._connections import LEFT, Connections
 from eventlog.postgres._place import Connection
 
 _AGAIN: Final = 1.0
@@ -55,6 +56,7 @@ class Rings(Bell):
         self._connections = connections
         self._connection: Connection | None = None
         self._tried = -_AGAIN
+        not_for_children(self)
 
     def ring(self, run: str) -> None:
         with contextlib.suppress(LogError):
@@ -75,6 +77,11 @@ class Rings(Bell):
         """Listen no more."""
         if self._connection is not None:
             self._connection.close()
+
+    def close_copies(self) -> None:
+        """Forget the connection: in a forked child, which must not close what its parent listens with."""
+        LEFT.extend([self._connection] if self._connection is not None else [])
+        self._connection = None
 
     def __del__(self) -> None:
         """A bell is dropped, not closed."""

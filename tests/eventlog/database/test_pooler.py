@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -97,3 +98,17 @@ def test_a_direct_connection_listens(database_runs: Postgres) -> None:
     for bell in (one, other):
         assert sorted(heard(bell, 2)) == ["a", "b"]
         bell.close()
+
+
+def test_a_forked_child_does_not_end_what_its_parent_listens_with(database_runs: Postgres) -> None:
+    """The child drops its copy of the bell, and the parent goes on hearing."""
+    bell = database_runs.bell()
+    assert bell.heard() == []
+    child = os.fork()
+    if child == 0:
+        bell.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    database_runs.bell().ring("a")
+    assert heard(bell, 1) == ["a"]
+    bell.close()
