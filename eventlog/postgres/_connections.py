@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -45,29 +45,10 @@ _AGAIN: Final = {"40001", "40P01"}
 LEFT: Final[list[Connection]] = []
 """What a forked child inherited, and must neither use nor close."""
 _HELLO: Final = """
-select pg_backend_pid(), clock_timestamp(), current_setting('server_version'), current_setting('fsync'),
-  current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
-  (select version from refold.version)"""  # noqa: E501
-
-
-class Hello(NamedTuple):
-    """What a server says of itself at the beginning of a connection."""
-
-    pid: int
-    now: datetime
-    server: str
-    fsync: str
-    full_pages: str
-    commit: str
-    isolation: str
-    version: int
-
-    def storage(self) -> Storage:
-        """What a run there can be trusted to survive."""
-        given = {"fsync": self.fsync, "full_page_writes": self.full_pages, "synchronous_commit": self.commit}
-        off = [f"{name} is off" for name, value in given.items() if value == "off"]
-        kind = f"postgresql {self.server.split()[0]}"
-        return Storage(kind, "killed process" if off else "power loss", ", ".join(off))
+select pg_backend_pid(), clock_timestamp(), (select version from refold.version), current_setting('server_version'),
+  current_setting('default_transaction_isolation'),
+  array(select name from unnest(array['fsync', 'full_page_writes', 'synchronous_commit']) as t (name)
+    where current_setting(name) = 'off')"""
 
 
 class _Joined(threading.local):
@@ -219,18 +200,20 @@ class Connections:
         sent = time.monotonic()
         row = connection.execute(_HELLO).fetchone()
         assert row is not None
-        hello = Hello(*row)
-        if hello.version != VERSION:
-            raise OtherSchema(str(self.place), f"has tables of another version ({hello.version}; this one: {VERSION})")
-        self.heard(hello.now, sent)
-        self.pooled = hello.pid != connection.info.backend_pid
+        pid, now, version, server, isolation, off = row
+        if version != VERSION:
+            raise OtherSchema(str(self.place), f"has tables of another version ({version}; this one: {VERSION})")
+        self.heard(now, sent)
+        self.pooled = pid != connection.info.backend_pid
         if not self.pooled:
             connection.prepare_threshold = 0
-            if hello.commit == "off" or hello.isolation != "read committed":
+            if "synchronous_commit" in off or isolation != "read committed":
                 connection.execute("set synchronous_commit = on")
                 connection.execute("set default_transaction_isolation = 'read committed'")
-                hello = hello._replace(commit="on")
-        self.storage, self._met = hello.storage(), True
+                off = [name for name in off if name != "synchronous_commit"]
+        why = ", ".join(f"{name} is off" for name in off)
+        self.storage = Storage(f"postgresql {server.split()[0]}", "killed process" if off else "power loss", why)
+        self._met = True
 
 
 def _close_all(idle: list[Connection]) -> None:

@@ -90,6 +90,9 @@ class Postgres(Store):
     def within(self, connection: Connection) -> contextlib.AbstractContextManager[None]:
         """Do what this thread does here meanwhile in the caller's own transaction, on the caller's connection.
 
+        Its rows may come in any shape. A run is read outside. Undo a transaction by an error that ends this block too,
+        as `psycopg.Rollback` does not; a log that stays open and was saved to there writes nothing more otherwise.
+
         Example:
             with runs.within(connection), connection.transaction(): ...  # a failed commit is undone too
         """
