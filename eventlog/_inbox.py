@@ -10,6 +10,7 @@ request, and one of more than `MOST` bytes is not read.
 """
 
 import contextlib
+import errno
 import re
 import stat
 from collections.abc import Collection, Iterator
@@ -28,6 +29,8 @@ MOST: Final = 8 << 20
 """The most bytes of a request."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9._-]{0,199}")
 _TRIES: Final = 20
+_PASSES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""What says nothing of the file that was to be opened."""
 
 
 class Unread(NamedTuple):
@@ -99,7 +102,7 @@ def unread(disk: Disk, box: Path) -> Unread:
 
 
 def read(disk: Disk, directory: Path, name: str) -> bytes | str | None:
-    """Give a request, a sentence why it can't be one, or None when it is gone."""
+    """Give a request, a sentence why it can't be one, or None when it is gone, or can't be read right now."""
     try:
         data = Files(disk, directory / INBOX).content(name, MOST)
     except FileNotFoundError:
@@ -107,7 +110,7 @@ def read(disk: Disk, directory: Path, name: str) -> bytes | str | None:
     except NotAFile:
         return "it is not a regular file"
     except OSError as error:
-        return f"it can't be read: {said(error)}"
+        return None if error.errno in _PASSES else f"it can't be read: {said(error)}"
     return data if len(data) <= MOST else f"it has more than {MOST} bytes"
 
 

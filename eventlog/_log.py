@@ -130,7 +130,7 @@ class Log(abc.ABC):
 
     @abc.abstractmethod
     def request(self, name: str) -> bytes | str | None:
-        """Read a request: its bytes, a sentence why it can't be one, or None when it is gone."""
+        """Read a request: its bytes, a sentence why it can't be one, or None: it is gone, or can't be read now."""
 
     @abc.abstractmethod
     def acknowledge(self, names: Collection[str]) -> set[str]:

@@ -9,6 +9,8 @@ requests are removed, and whoever posted one reads the end from the state.
 A stop or a park waits until nothing is in flight, so that outcomes stand before it.
 """
 
+import math
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, get_args
@@ -30,6 +32,8 @@ from runner.errors import RunError
 
 MARK = 8
 """Random bytes of a post's mark."""
+AGAIN = 1.0
+"""Seconds until a request is looked at again that could not be read, or was gone."""
 Kind = Literal["answer", "rule", "message", "park", "stop"]
 """In the order in which requests that lie there together are taken."""
 
@@ -95,12 +99,13 @@ class Inbox:
     def __init__(self, log: eventlog.Log) -> None:
         self.held: dict[str, RunStopped] = {}
         self._log = log
-        self._seen: set[str] = set()
+        self._seen: dict[str, float] = {}
+        """Until when, by the monotonic clock, what was looked at is not new."""
         self._over: list[str] = []
 
     def has_new(self) -> bool:
         """Whether something lies there that was not looked at."""
-        return any(name not in self._seen for name in self._log.inbox())
+        return any(map(self._is_new, self._log.inbox()))
 
     def take(self, state: State, now: datetime) -> list[Event]:
         """The events to write for what lies there. Call `saved` once they are durable."""
@@ -108,12 +113,12 @@ class Inbox:
             return []
         events: list[Event] = []
         for name in sorted(self._log.inbox(), key=_order):
-            if name in self._seen:
+            if not self._is_new(name):
                 continue
             data = self._log.request(name)
+            self._seen[name] = math.inf if data is not None else time.monotonic() + AGAIN
             if data is None:
                 continue
-            self._seen.add(name)
             event = None if state.over or name in state.taken else _fitted(state, name, data, now)
             if event is None and state.over:
                 _logging.logger(run=self._log.run).warning("a request came too late", request=name)
@@ -145,7 +150,11 @@ class Inbox:
         """What was taken is durable: its files go. One that can't be removed is not new again in this life."""
         if self._over:
             over, self._over = self._over, []
-            self._seen -= self._log.acknowledge(over)
+            for name in self._log.acknowledge(over):
+                self._seen.pop(name, None)
+
+    def _is_new(self, name: str) -> bool:
+        return self._seen.get(name, -math.inf) < time.monotonic()
 
 
 def take_all(log: eventlog.Log, before: State, clock: Clock, news: Sequence[Event] = ()) -> State:

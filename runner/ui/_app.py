@@ -149,7 +149,10 @@ class _Console:
         run, at = self._checked(request, "read"), int(request.query_params["at"])
 
         def told() -> str:
-            state = replay.load([line for line in self._store.read(run).lines if line.seq <= at])
+            lines = [line for line in self._store.read(run).lines if line.seq <= at]
+            if not lines or lines[-1].seq != at:
+                raise HTTPException(404, f"{run} has no line {at}.")
+            state = replay.load(lines)
             return json.dumps(msgspec.to_builtins(as_json.run(state)), indent=2, ensure_ascii=False)
 
         return _shown(request, "state.html", run=run, at=at, text=await asyncio.to_thread(told))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
 import itertools
 import os
 import shutil
@@ -20,6 +22,7 @@ from eventlog import simdisk
 from replay.events import QuestionAnswered, RequestRefused, RunStopped
 from runner.testing import tool_calls
 from tests.support import stage
+from tests.support.disks import Quick
 
 RUNS = Path("/runs")
 QUESTION = "1.0-approve"
@@ -266,3 +269,25 @@ def test_what_is_no_request_is_named_by_an_audit_and_a_run_goes_on_beside_it(run
     assert runner.approve("r", QUESTION, "ann", runs=runs).written
     assert stage.finished(runner.resume_sync("r", AGENT, runs=runs)) == "over"
     assert sorted(path.name for path in box.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.fault("too many open files")
+@pytest.mark.parametrize("say", [runner.stop, functools.partial(runner.approve, question=QUESTION)])
+def test_what_can_not_be_read_for_want_of_descriptors_is_read_a_moment_later_and_not_refused(
+    runs: Path, say: Any
+) -> None:
+    """A person's words outlive a process that has too many files open."""
+
+    class Scarce(Quick):
+        left = 3
+
+        def open(self, path: Path, **options: Any) -> int:
+            if path.parent.name == "inbox" and not options.get("write") and self.left:
+                self.left -= 1
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return super().open(path, **options)
+
+    paused(runs)
+    disk = Scarce()
+    assert say("r", who="ann", runs=eventlog.Directory(runs, disk=disk)).written
+    assert (disk.left, stage.events(runs, RequestRefused)) == (0, [])

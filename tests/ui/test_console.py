@@ -212,6 +212,8 @@ def test_what_does_not_exist_or_makes_no_sense_is_said_on_a_page(runs: Path) -> 
         "/runs/NO%20PE": 404,
         "/runs/r/state?at=x": 400,
         "/runs/r/state": 400,
+        "/runs/r/state?at=-1": 404,
+        "/runs/r/state?at=99": 404,
         "/runs/r/events?after=x": 400,
         "/static/..%2f_app.py": 404,
         "/static/_nav.html": 404,
