@@ -88,6 +88,8 @@ class Directory(Store):
             return []
         except OSError as error:
             raise NotARunsDirectory(str(self), said(error)) from error
+        for gone in {*self._said}.difference(found):
+            self._said.pop(gone, None)
         return [name for name in found if is_id(name)]
 
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:

@@ -219,3 +219,15 @@ def test_a_store_that_read_a_status_reads_the_head_alone_until_somebody_opens_th
         log.append(AT, [event(3)])
         log.abandon()
     assert said() is None
+
+
+@pytest.mark.fault("memory that grows with every run that ever was")
+def test_a_store_that_lives_long_keeps_nothing_of_runs_that_another_process_removed(tmp_path: Path) -> None:
+    """A worker looks at a directory for months, and each of its runs is removed some day."""
+    made(tmp_path, "a").close()
+    made(tmp_path, "b").close()
+    living = eventlog.Directory(tmp_path)
+    assert [words for _, words, _ in living.statuses(living.names())] == 2 * [b'{"events":2}']
+    assert dict(eventlog.Directory(tmp_path).prune({"a": {}})) == {"a": None}
+    assert living.due([], 1) == ["b"]
+    assert [*living._said] == ["b"]  # noqa: SLF001 (what it keeps is seen nowhere else)
