@@ -26,17 +26,18 @@ _NONE = Lookups()
 
 def _open_call(state: Draft, call: str) -> CallState:
     """The call of this id, which must have no result."""
-    for found in state.calls:
-        if found.call.id == call:
-            if found.result is not None:
-                raise Broken(f"call {call} has a result")
-            return found
-    raise Broken(f"there is no call {call} in the current reply")
+    found = state.find(call)
+    if found is None:
+        raise Broken(f"there is no call {call} in the current reply")
+    if found.result is not None:
+        raise Broken(f"call {call} has a result")
+    return found
 
 
 def _put(state: Draft, call: CallState) -> None:
-    changed = call.call.id
-    state.calls = tuple([call if c.call.id == changed else c for c in state.calls])
+    place = state.place(call.call.id)
+    assert place is not None  # it was found before
+    state.calls = (*state.calls[:place], call, *state.calls[place + 1 :])
 
 
 def _covered(state: Draft, call: str, arguments: str) -> bool:
@@ -110,11 +111,10 @@ def recorded(state: Draft, event: e.ResultRecorded, at: datetime) -> None:
     intent = call.attempts[-1].intent if call.attempts else guarded.intent if guarded is not None else None
     if intent is not None and event.how in HAPPENED:
         state.happened = state.happened | {intent: Happened(call=event.call, text=event.text)}
-    results = tuple([c.result for c in state.calls if c.result is not None])
-    is_last = len(results) == len(state.calls)
+    is_last = all(c.result is not None for c in reversed(state.calls))  # of many calls the last have none
     require(event.how != "output" or is_last, "the output comes after every other result")
     if is_last:
-        add_message(state, ToolResults(results))
+        add_message(state, ToolResults(tuple([c.result for c in state.calls if c.result is not None])))
         for note in state.notes:
             add_message(state, UserMessage(note))
         state.phase, state.notes = "model", ()

@@ -247,10 +247,16 @@ class Draft(msgspec.Struct, gc=False):
 
     def find(self, call: str) -> CallState | None:
         """The call with this id in the current reply, or None."""
-        for found in self.calls:
-            if found.call.id == call:
-                return found
-        return None
+        place = self.place(call)
+        return None if place is None else self.calls[place]
+
+    def place(self, call: str) -> int | None:
+        """The place of the call with this id in the current reply: nearly always the one that its id ends with."""
+        said = call.rpartition(".")[2]
+        place = int(said) if len(said) < 9 and said.isdecimal() else len(self.calls)  # noqa: PLR2004 (no reply has more)
+        if place < len(self.calls) and self.calls[place].call.id == call:
+            return place
+        return next((n for n, found in enumerate(self.calls) if found.call.id == call), None)
 
     def passed(self, call: str, answer: Verdict) -> ParentEffect | None:
         """The effect in the fork guard about which a person gave this answer for this call, or None."""

@@ -91,21 +91,25 @@ def _tried(failed: Failures) -> str:
 def _calls(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> list[Event]:
     if state.questions and state.unanswered:
         return [PhaseChanged(phase="paused")]
-    calls = [pending.Pending(agent, state, call) for call in state.calls if call.result is None]
+    left = [call for call in state.calls if call.result is None]
+    others = left if agent.answers is None else [call for call in left if not replies.is_output(agent, call)]
+    if not others:
+        return [replies.output(pending.Pending(agent, state, left[0]))]
+    is_fresh = len(left) == len(state.calls) and not any(call.tried for call in left)
+    if not (is_fresh or state.framework):
+        others = others[: agent.parallel]  # a reply may have thousands of them
+    calls = [pending.Pending(agent, state, call) for call in others]
     if state.framework:
         calls, events = demands.calls(calls, demanded)
         if events or not calls:
             return events
-    others = calls if agent.answers is None else [call for call in calls if not replies.is_output(call)]
-    if not others:
-        return [replies.output(calls[0])]
-    if len(calls) == len(state.calls) and not [c for c in calls if c.call.tried]:
-        questions = gates.questions(others)
-        if questions:
-            return questions
-    if children.is_child(others[0]):
-        return [] if state.busy else _children(others[: agent.parallel], now)
-    return waves.chosen(others, now)
+        is_fresh = is_fresh and len(calls) == len(left)
+    questions = gates.questions(calls) if is_fresh else []
+    if questions:
+        return questions
+    if children.is_child(calls[0]):
+        return [] if state.busy else _children(calls[: agent.parallel], now)
+    return waves.chosen(calls, now)
 
 
 def _children(calls: list[Pending], now: datetime) -> list[Event]:

@@ -11,7 +11,7 @@
 
 from datetime import datetime
 
-from replay import Event, State
+from replay import CallState, Event, State
 from replay.events import PhaseChanged, ReplyRefused, ResultRecorded, RunStopped
 from replay.messages import AssistantMessage
 from runner._agent.agent import AnyAgent
@@ -41,9 +41,9 @@ def ends(agent: AnyAgent, state: State) -> bool:
     return state.phase == "done" or (over and isinstance(final(agent, state)[0], PhaseChanged))
 
 
-def is_output(call: Pending) -> bool:
+def is_output(agent: AnyAgent, call: CallState) -> bool:
     """Whether a call is the answer of an agent with an output type."""
-    return call.agent.answers is not None and call.call.call.tool == FINAL
+    return agent.answers is not None and call.call.tool == FINAL
 
 
 def output(call: Pending) -> ResultRecorded | RunStopped:

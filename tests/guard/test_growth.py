@@ -13,6 +13,7 @@ import replay
 import runner
 from benchmarks import models
 from replay.events import ModelAsked
+from runner import testing
 from tests.guard import counting
 from tests.guard.test_counts import FIGURES, Counting, looks
 
@@ -25,7 +26,7 @@ def usual(counts: Sequence[int]) -> int:
     return round(statistics.median(counts[10:40]))
 
 
-def calls_of_turns(path: Path) -> list[int]:
+def calls_of_turns(path: Path, agent: runner.Agent | None = None) -> list[int]:
     """How often functions of Python were called in each turn of a run."""
     count = 0
     marks: list[int] = []
@@ -38,7 +39,7 @@ def calls_of_turns(path: Path) -> list[int]:
         if any(isinstance(event, ModelAsked) for event in events):
             marks.append(count)
 
-    agent = models.agent(models.Model(TURNS, size=100), looks("reads"))
+    agent = agent or models.agent(models.Model(TURNS, size=100), looks("reads"))
     before = sys.getprofile()
     sys.setprofile(called)
     try:
@@ -66,3 +67,14 @@ def test_a_turn_calls_no_more_functions_than_before(counts: list[int]) -> None:
     if stored is None:
         pytest.skip(f"no figures are stored for {counting.VERSION}; `python -m tests.guard` stores them")
     assert usual(counts) <= stored * MORE
+
+
+def test_a_reply_of_many_calls_costs_each_of_them_as_much_as_one_of_few(tmp_path: Path) -> None:
+    """A model may order thousands of calls: looking through all of them for each would stand still for every run."""
+
+    def each(calls: int) -> float:
+        reply = testing.tool_calls(*[("unknown", {})] * calls)
+        agent = runner.Agent(name="a", model=testing.ScriptedModel([reply, "done"]), tools=[looks("reads")])
+        return calls_of_turns(tmp_path / str(calls), agent)[0] / calls
+
+    assert each(400) <= each(100) * MORE

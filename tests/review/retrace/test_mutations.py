@@ -51,10 +51,9 @@ ALIKE = {
     ("state.summary is None", False): "every summary here makes room, so none waits",
     ("attempt.lease_lost", False): "the tools here are visible later than they time out",
     ("tool.find is not None", True): "how late an attempt lands matters only when its key is about to be forgotten",
-    ("len(calls) == len(state.calls) and (not [c for c in calls if c.call.tried])", False): (
-        "what needed a yes was asked before the first call"
-    ),
-    ("c.call.tried", True): "what needed a yes was asked before the first call",
+    ("not (is_fresh or state.framework)", True): "no reply here has more calls than run side by side",
+    ("not (is_fresh or state.framework)", False): "no wave is longer than the calls that are looked at",
+    ("is_fresh", False): "what needed a yes was asked before the first call",
     ("not said", True): "of no questions there is no order, and no answer",
 }
 """Branches whose other way comes to the same on these histories, each with the reason."""
