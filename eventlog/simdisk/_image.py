@@ -6,7 +6,7 @@ apart. Its key says whether two images are the same to a reader of the disk.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,20 +39,14 @@ class Image:
         """Give every file's path and bytes."""
         return {path: self.files[number] for path, number in self.walk() if number in self.files}
 
-    def key(self, quiet: Callable[[str], bool] = disposable) -> bytes:
-        """Give 16 bytes that differ for images that differ in more than the content of `quiet` files."""
-        return self._key if quiet is disposable else self._digest(quiet)
-
     @cached_property
-    def _key(self) -> bytes:
-        return self._digest(disposable)
-
-    def _digest(self, quiet: Callable[[str], bool]) -> bytes:
+    def key(self) -> bytes:
+        """16 bytes that differ for images that differ in more than the content of `disposable` files."""
         digest = hashlib.blake2b(digest_size=16)
         for path, number in self.walk():
             content = self.files.get(number, b"")
             digest.update(b"%d %b\0" % (len(content), path.encode()))
-            if not quiet(path.rpartition("/")[2]):
+            if not disposable(path.rpartition("/")[2]):
                 digest.update(content)
         return digest.digest()
 

@@ -3,15 +3,14 @@
 A cut may come before a sync returns, so the bytes of every operation since the last sync that returned are in question
 (`_sectors`, `_directories`). All combinations are taken while there are few. Where there are many, a bounded number:
 all of the oldest, all of the newest, each uncertain sector alone the newest and alone the oldest, then combinations
-drawn from `seed`, so that a sweep repeats exactly. The content of files that do not matter (`quiet`) is drawn and not
-enumerated.
+drawn from `seed`, so that a sweep repeats exactly. The content of `disposable` files is drawn and not enumerated.
 
 A failure can be examined only while its image is there: `keep` writes the image to a real directory, with a report of
 what failed, where the power went and how to repeat it.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -60,12 +59,12 @@ class Platter:
             case DirectorySynced(directory=directory):
                 self._directories.synced(directory)
 
-    def images(self, rng: random.Random, limit: int, quiet: Callable[[str], bool]) -> Iterator[Image]:
+    def images(self, rng: random.Random, limit: int) -> Iterator[Image]:
         """Give images that a power cut may leave now; some may be the same."""
         trees = [_Tree(names) for names in self._directories.choices(rng, limit)]
         share = max(4, limit // len(trees))
         for tree in trees:
-            loud = [number for number, name in tree.files.items() if not quiet(name)]
+            loud = [number for number, name in tree.files.items() if not disposable(name)]
             drawn = {number: self._drawn(number, rng) for number in tree.files if number not in loud}
             for contents in self._contents(loud, rng, share):
                 yield Image(tree.directories, drawn | contents)
@@ -114,7 +113,6 @@ def cuts(
     first: int = 0,
     limit: int = LIMIT,
     seed: int = 0,
-    quiet: Callable[[str], bool] = disposable,
 ) -> Iterator[Cut]:
     """Give the images that a power cut may leave after each operation of a record, from operation `first` on.
 
@@ -129,8 +127,8 @@ def cuts(
             continue
         seen: set[bytes] = set()
         rng = random.Random(f"{seed}:{after}")  # noqa: S311 - it picks examples; it protects nothing
-        for image in platter.images(rng, limit, quiet):
-            if (key := image.key(quiet)) not in seen:
+        for image in platter.images(rng, limit):
+            if (key := image.key) not in seen:
                 seen.add(key)
                 yield Cut(after, image)
 
@@ -163,7 +161,7 @@ def keep(cut: Cut, place: Path, *, why: str, trace: Sequence[Op], repeat: str) -
     `why` says what was wrong, `trace` is the record it was cut from, `repeat` the command that finds it again. The
     image's tree is in `disk/`, so that `refold verify --runs <it>/disk/<runs> RUN` reads it like any other.
     """
-    directory = place / cut.image.key().hex()
+    directory = place / cut.image.key.hex()
     cut.image.write_to(directory / "disk")
     report = f"{why}\n\nrepeat: {repeat}\n\nThe power went after operation {cut.after} of {len(trace)}:\n"
     for number, op in enumerate(trace[: cut.after], start=1):

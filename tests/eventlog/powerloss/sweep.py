@@ -61,7 +61,7 @@ class Tally:
     def judge(self, cut: Cut, promises: tuple[Promise, ...], story: Story, name: str) -> bool:
         """Judge an image unless it was judged under those promises before; tell whether it is new and good."""
         self.cuts += 1
-        key = cut.image.key()
+        key = cut.image.key
         if (key, promises) in self._judged:
             return False
         self.images.add(key)
@@ -133,7 +133,7 @@ def power(
     for cut in simdisk.cuts(story.machine.trace, model, start=on.image, first=first, limit=limit):
         found = story.at(cut.after)
         good = tally.judge(cut, found, story, name)
-        if good and inside and int.from_bytes(cut.image.key()[:4], "big") % inside == 0:
+        if good and inside and int.from_bytes(cut.image.key[:4], "big") % inside == 0:
             again = ("reopen", "two") if found[-1].held else ("create", "two")
             power(tally, again, model, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
 
