@@ -6,7 +6,7 @@ calls `os.chdir`) moves no run.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -122,6 +122,11 @@ class Directory(Store):
             self.disk.close(self.disk.open(place / check_id(name), write=True, create=True))
         except OSError as error:
             raise NotARunsDirectory(str(self), said(error)) from error
+
+    def unnote(self, names: Collection[str]) -> None:
+        for name in names:
+            with contextlib.suppress(OSError):  # it is gone, or stays a little longer
+                self.disk.unlink(self.path / ".notified" / name)
 
     def enter(self) -> Presence:
         """Hold the lock on a file in `.workers`, a name that no run has; the directory is made if it is missing."""

@@ -69,7 +69,11 @@ class Dispatch(abc.ABC):
 
     @abc.abstractmethod
     def note(self, name: str) -> None:
-        """Note a name of `a-z 0-9`, for every process and for good; it is no part of any run. Raises `LogError`."""
+        """Note a name of `a-z 0-9 .`, for every process; it is no part of any run. Raises `LogError`."""
+
+    @abc.abstractmethod
+    def unnote(self, names: Collection[str]) -> None:
+        """Forget what was noted. Raises `LogError`."""
 
     @abc.abstractmethod
     def enter(self) -> Presence:

@@ -220,6 +220,10 @@ class Postgres(Store):
     def note(self, name: str) -> None:
         self._rows("insert into refold.note values (%s) on conflict do nothing", name)
 
+    def unnote(self, names: Collection[str]) -> None:
+        if names:
+            self._rows("delete from refold.note where name = any(%s)", list(names))
+
     def enter(self) -> Carriers:
         return Carriers()
 

@@ -115,6 +115,34 @@ def test_a_webhook_gets_a_signed_question_once_and_a_later_worker_knows(runs: Pa
     assert runner.list_runs(runs)[0].run == "asking-run"
 
 
+@pytest.mark.fault("files that grow with every question that ever was")
+@pytest.mark.parametrize("kind", STORES)
+def test_what_was_told_is_forgotten_once_the_question_is_closed_and_never_while_a_run_can_not_be_read(
+    runs: Path, request: pytest.FixtureRequest, kind: str
+) -> None:
+    """Also what another worker told others; a run that can't be read may ask something."""
+    place = str(runs) if kind == "a directory" else str(request.getfixturevalue("database"))
+    store = eventlog.store(place)
+    for run in ("one", "two"):
+        runner.start_sync(agents.paying, "x", runs=place, run=run)
+    rounds(place, "command:true", "command:true 2")
+    both = store.notes()
+    assert len(both) == 4
+    runner.approve("one", "1.0-approve", "ann", runs=place)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(runner, "read_state", unreadable)
+        rounds(place, "command:true")
+    assert store.notes() == both
+    rounds(place, "command:true")
+    assert len(store.notes()) == 2
+    assert store.notes() < both
+
+
+def unreadable(run: str, runs: eventlog.Runs) -> runner.State:
+    """A server that does not answer for a moment."""
+    raise eventlog.DiskFailed(str(runs), run)
+
+
 @pytest.mark.fault("server hangs")
 @pytest.mark.parametrize("status", [500, 302, 404])
 def test_what_nobody_took_is_told_again_under_the_same_key(runs: Path, hook: Hook, status: int) -> None:

@@ -6,7 +6,8 @@ command:CMD   the JSON on stdin, the key in $REFOLD_NOTIFY_KEY.
 
 A question is told of once it is saved. An answer of 2xx, or status 0, is noted; until then it is told of again, also by
 the next worker. The note is no event, because no decision of a run depends on it, and a run that waits for a person has
-no writer: it is kept beside the runs, in every store. Whoever is told knows a repeat by its key.
+no writer: it is kept beside the runs, in every store, while the question is open. Whoever is told knows a repeat by
+its key.
 """
 
 import asyncio
@@ -76,19 +77,25 @@ class Notifier:
                     await self._asked.wait()
 
     def round(self) -> None:
-        """Tell every target of every open question that it was not told of."""
-        noted = self._store.notes()
-        found = runner.list_unfinished(self._store)
-        for state, question in question_text.of_all(found, lambda info: runner.read_state(info.run, self._store)):
-            key = hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest()
+        """Tell every target of every open question that it was not told of; forget whom of what is open no more."""
+        noted, found = self._store.notes(), runner.list_runs(self._store)  # in this order: what is noted was asked
+        unread = [info.run for info in found if info.problem is not None]
+        asked = question_text.of_all(
+            found, lambda info: runner.read_state(info.run, self._store), lambda run, _: unread.append(run)
+        )
+        keys = [hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest() for state, question in asked]
+        for key, (state, question) in zip(keys, asked, strict=True):
             for target, tell in self._tell.items():
-                note = hashlib.sha256(f"{key} {target}".encode()).hexdigest()
+                note = f"{key}.{hashlib.sha256(f'{key} {target}'.encode()).hexdigest()[:32]}"
                 if note in noted:
                     continue
                 if tell(key, _body(key, state, question)):
                     self._store.note(note)
                 else:
                     _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
+        open_ = set(keys)
+        if not unread:  # else nobody knows what those ask
+            self._store.unnote([note for note in noted if note.partition(".")[0] not in open_])
 
 
 def _warn(said: str, **facts: str) -> None:
