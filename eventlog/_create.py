@@ -2,8 +2,8 @@
 
 The first segment, with its header and the opening line, gets its name only when it is whole; then the run's directory
 is synced, then its parent. A directory without segment, head and snapshot was never a run, so a crash in between
-leaves nothing to explain and the id stays free. The head comes last: a head without its segment would look like
-damage.
+leaves nothing to explain and the id stays free. The head's name comes last: a head without its segment would look like
+damage. Its bytes come first, so that whatever finds no room, or no descriptor, finds none before the run exists.
 
 A copy of a run in a directory is for reading and for safe-keeping: its lines byte for byte, and a head. A file named
 `copy` is in it, and no writer opens such a directory: a run that goes on in two places would send the keys of its
@@ -26,8 +26,8 @@ from eventlog._lock import take
 from eventlog._names import COPY, HEAD, TEMPORARY, makes_a_run
 from eventlog._new_run import Beginning
 from eventlog._os_errors import reading, writing
-from eventlog._own import Within, open_run
-from eventlog._preallocate import rewrite_segment
+from eventlog._own import Within, let_go, open_run
+from eventlog._preallocate import OpenSegment, rewrite_segment
 from eventlog._scan import Reading
 from eventlog._segment import Segment
 from eventlog._storage import look
@@ -39,12 +39,14 @@ def create_run(
 ) -> FileLog:
     """Make a run, and open it. `ready` is called when all of it is durable and the run does not exist yet."""
     run = begin.run
-    with writing(run, runs), contextlib.ExitStack() as undo:
+    with writing(run, runs), contextlib.ExitStack() as held, contextlib.ExitStack() as undo:
         storage = look(disk, runs, force=force)
         if not make_place(disk, runs) and storage.survives == "power loss":
             storage = Storage(storage.kind, "killed process", "the file system refuses to sync directories")
         lines, content = begin.framed(storage, disk.random(16))
         directory = _free(disk, runs, run)
+        top = disk.open_dir(runs, follow=True)
+        held.callback(let_go, disk, top)
         own = open_run(disk, runs, directory, force=force, make=True)
         lock = take(disk, directory, run, own)
         undo.callback(lock.release)
@@ -53,16 +55,23 @@ def create_run(
             raise RunExists(run, str(runs))
         sweep(disk, directory)
 
+        segment: OpenSegment
+
         def last_check() -> None:
             if ready is not None:
                 ready()
             lock.check()
 
-        segment = rewrite_segment(disk, directory, 1, [b"".join(content)], run, last_check)
-        undo.callback(segment.release)
-        disk.sync_dir(runs)
-        last = lines[-1]
-        witness = write_head(disk, directory, Head(last.seq, last.sum, 1, segment.end, closed=False), lock)
+        def name_segment() -> None:
+            nonlocal segment
+            segment = rewrite_segment(disk, directory, 1, [whole], run, last_check)
+            undo.callback(segment.release)
+            disk.sync_dir(runs, fd=top)
+            lock.check()
+
+        whole, last = b"".join(content), lines[-1]
+        head = Head(last.seq, last.sum, 1, len(whole), closed=False)
+        witness = write_head(disk, directory, head, name_segment)
         undo.callback(witness.release)
         disk.sync_dir(directory)
         log = FileLog(
@@ -123,7 +132,7 @@ def copy_run(files: Files, reading: Reading, disk: Disk, runs: Path) -> None:
         with contextlib.suppress(FileExistsError):
             disk.mkdir(unfinished)
         fd = disk.open_dir(unfinished)
-        held.callback(disk.close, fd)
+        held.callback(let_go, disk, fd)
         if not _locked(disk, fd):
             raise RunExists(reading.run, str(runs))
         undo = held.enter_context(contextlib.ExitStack())

@@ -9,6 +9,7 @@ It has a fixed size below one sector, and its own check, so a half-written head 
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,6 @@ from eventlog._atomic_write import write_atomically
 from eventlog._disk import Disk, NotAFile
 from eventlog._files import Files, OpenFile
 from eventlog._frame import NO_SUM, digest
-from eventlog._lock import Lock
 from eventlog._names import HEAD
 
 SIZE: Final = 256
@@ -81,9 +81,9 @@ class Witness(OpenFile):
         self._disk.datasync(self.fd)
 
 
-def write_head(disk: Disk, directory: Path, head: Head, lock: Lock) -> Witness:
-    """Write the head anew, synced and renamed; the caller syncs the directory.
+def write_head(disk: Disk, directory: Path, head: Head, ready: Callable[[], None]) -> Witness:
+    """Write the head anew, synced and, after `ready`, renamed; the caller syncs the directory.
 
     Afresh, because a writer that lost its lock may still have the old file open: its claims must reach no name.
     """
-    return Witness(disk, write_atomically(disk, directory, HEAD, [encode(head)], lock.check))
+    return Witness(disk, write_atomically(disk, directory, HEAD, [encode(head)], ready))

@@ -53,7 +53,7 @@ def open_log(
         segment = _safe_end(disk, directory, reading, lock)
         undo.callback(segment.release)
         was = reading.head or NOTHING
-        witness = write_head(disk, directory, Head(was.seq, was.sum, was.segment, was.offset, closed=False), lock)
+        witness = write_head(disk, directory, Head(was.seq, was.sum, was.segment, was.offset, closed=False), lock.check)
         undo.callback(witness.release)
         disk.sync_dir(directory)
         disk.sync_dir(runs)

@@ -30,16 +30,17 @@ def open_run(disk: Disk, runs: Path, directory: Path, *, force: bool, make: bool
                 disk.mkdir(directory, within=top)
         own = disk.open_dir(directory, within=top)
     finally:
-        _close(disk, top)
+        let_go(disk, top)
     try:
         _refuse(disk, own, directory, force=force)
     except BaseException:  # whatever ends this, nobody else knows the descriptor
-        _close(disk, own)
+        let_go(disk, own)
         raise
     return own
 
 
-def _close(disk: Disk, fd: int) -> None:
+def let_go(disk: Disk, fd: int) -> None:
+    """Close a directory."""
     with contextlib.suppress(OSError):  # nothing was written through it
         disk.close(fd)
 

@@ -1,6 +1,7 @@
 """A crash between any two steps of a fork: no fork or a whole one, and nothing done twice."""
 
 import errno
+import itertools
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,22 @@ def test_only_one_step_lies_between_the_parents_stop_and_the_forks_name(
     name = disk.steps.index(("rename", "seg-000001.jsonl"), disk.steps.index(("mkdir", "f")))
     assert ("write_some", "seg-000001.jsonl") in disk.steps[name - 5 : name]
     assert [verb for verb, _ in disk.steps[name - 4 : name]].count("rename") == 0
+
+
+def test_a_fork_that_finds_no_room_leaves_its_parent_as_it_was(tmp_path: Path) -> None:
+    """Whatever a fork needs room for is durable before its parent is stopped, the fork's head too."""
+    refused = 0
+    for nth in itertools.count(1):
+        runs = tmp_path / f"{nth}"
+        parent(runs, Shop())
+        fault = simdisk.Fault(verbs=("open", "write_some", "sync"), name=".tmp-", nth=nth, error=errno.ENOSPC)
+        disk = simdisk.FaultyDisk(eventlog.DISK, fault)
+        try:
+            runner.fork("p", at=2, runs=eventlog.Directory(runs, disk=disk), new="f")
+        except eventlog.DiskFull:
+            refused += 1
+            assert eventlog.store(runs).runs() == ["p"]
+            assert runner.read_state("p", runs).stopped is None
+        if not disk.hit:
+            break
+    assert refused > 6
