@@ -39,7 +39,7 @@ def create_run(
 ) -> FileLog:
     """Make a run, and open it. `ready` is called when all of it is durable and the run does not exist yet."""
     run = begin.run
-    with writing(run, runs), contextlib.ExitStack() as held, contextlib.ExitStack() as undo:
+    with writing(run, runs / run), contextlib.ExitStack() as held, contextlib.ExitStack() as undo:
         storage = look(disk, runs, force=force)
         if not make_place(disk, runs) and storage.survives == "power loss":
             storage = Storage(storage.kind, "killed process", "the file system refuses to sync directories")

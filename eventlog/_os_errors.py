@@ -20,7 +20,7 @@ def writing(run: str, path: Path) -> Iterator[None]:
     try:
         yield
     except NotADirectoryError as error:
-        raise NotARunsDirectory(str(path), "it is not a directory") from error
+        raise NotARunsDirectory(_name(error, path), "it is not a directory") from error
     except OSError as error:
         pass_on(error)
         if error.errno in NO_WRITING:
@@ -67,4 +67,6 @@ def said(error: OSError) -> str:
 
 
 def _name(error: OSError, path: Path | str) -> str:
-    return str(error.filename or path)
+    """Name what could not be used: of a file that is reached within a directory the system gives the last part."""
+    name = str(error.filename or "")
+    return str(path) if name in {"", Path(path).name} else str(Path(path, name))

@@ -56,8 +56,8 @@ def fork(
             unfinished there, or the run is a child or was salvaged.
         replay.NoSuchLine, NotStarted, CannotContinue, NoWorkspace: The run can't be forked there.
         eventlog.RunLocked: A process is running it, or forks the history that it comes from.
-        eventlog.LogError: It can't be read, or the fork can't be written. Whatever is raised, the run is as it was; but if
-            the disk fails once the fork's bytes are durable, the run is over, and its stop names the fork.
+        eventlog.LogError: It can't be read, or the fork can't be written. Whatever is raised, the run is as it was.
+            Only if the disk fails once the fork's bytes are durable, it is over, and its stop names the fork.
     """
     store = eventlog.store(runs)
     clock = clock or Clock(store.now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,3 +71,28 @@ def test_a_warning_of_a_library_is_never_written_into_a_log(tmp_path: Path, fork
     assert forks.run(warns_where_stderr_was, runs=tmp_path).status == 0
     assert eventlog.store(tmp_path).verify("r").ok
     assert numbers(tmp_path) == [0, 1, 2]
+
+
+def opens_with_few_descriptors(runs: str) -> list[str]:
+    """Open a run with no descriptor left, with one, and so on until it works; give what could not be used each time."""
+    eventlog.store(runs).create("r", at=AT, events=[OPENING]).close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    held, named = list[int](), list[str]()
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    while True:
+        try:
+            eventlog.store(runs).open("r").abandon()
+        except eventlog.DiskFailed as error:
+            named.append(error.path)
+        else:
+            return named
+        os.close(held.pop())
+
+
+def test_what_cannot_be_opened_is_named_by_its_whole_path(tmp_path: Path, forks: ForkServer) -> None:
+    """A file is reached within its directory, and the system then names no more than its last part."""
+    named = forks.run(opens_with_few_descriptors, runs=tmp_path).value
+    assert tmp_path / "r" in {Path(name).parent for name in named}
+    assert all(Path(name).is_relative_to(tmp_path) for name in named)

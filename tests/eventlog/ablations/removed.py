@@ -192,11 +192,11 @@ def claims_at_once(patch: pytest.MonkeyPatch) -> None:
     """Have an opener's head claim every line that it found, and not only those that were claimed before."""
     write_head = _head.write_head
 
-    def all_of_it(disk: eventlog.Disk, directory: Path, head: Head, lock: Lock) -> Witness:
+    def all_of_it(disk: eventlog.Disk, directory: Path, head: Head, ready: Callable[[], None]) -> Witness:
         found = eventlog.Directory(directory.parent, disk=disk).scan(directory.name)
         last, segment = found.lines[-1], found.segments[-1]
         return write_head(
-            disk, directory, _head.Head(last.seq, last.sum, segment.number, segment.end, closed=head.closed), lock
+            disk, directory, _head.Head(last.seq, last.sum, segment.number, segment.end, closed=head.closed), ready
         )
 
     patch.setattr(_open, "write_head", all_of_it)
@@ -206,9 +206,9 @@ def stays_closed(patch: pytest.MonkeyPatch) -> None:
     """Have an opener leave the head as it is: closed, until the first save says otherwise."""
     write_head = _head.write_head
 
-    def as_it_was(disk: eventlog.Disk, directory: Path, head: Head, lock: Lock) -> Witness:
+    def as_it_was(disk: eventlog.Disk, directory: Path, head: Head, ready: Callable[[], None]) -> Witness:
         was = eventlog.Directory(directory.parent, disk=disk).scan(directory.name).head
-        return write_head(disk, directory, was or head, lock)
+        return write_head(disk, directory, was or head, ready)
 
     patch.setattr(_open, "write_head", as_it_was)
 
