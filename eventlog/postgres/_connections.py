@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from eventlog.postgres._place import Connection, Place
 
 T = TypeVar("T")
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _KEPT: Final = 16
 """Connections that are kept when nobody uses them."""
 _PATIENCE: Final = 2.0
@@ -51,6 +52,11 @@ select pg_backend_pid(), clock_timestamp(), (select version from refold.version)
     where current_setting(name) = 'off')"""
 
 
+def boot() -> float:
+    """Seconds since this machine was started; where the system can say, those in which it was suspended are counted."""
+    return time.clock_gettime(_BOOT)
+
+
 class _Joined(threading.local):
     """The transaction that a thread is in: its connection, and what undoes in memory what is rolled back there."""
 
@@ -59,15 +65,15 @@ class _Joined(threading.local):
 
 
 class Connections:
-    """The connections of this process. `ahead` is how far the server's clock is ahead of this machine's."""
+    """The connections of this process."""
 
     def __init__(self, place: Place, seconds: float) -> None:
         self.place = place
-        self.ahead = timedelta(0)
         self.pooled = False
         self.storage = Storage("postgresql", "killed process", "it was not asked yet")
         self._options = {"connect_timeout": max(2, int(seconds / 3)), "tcp_user_timeout": int(seconds * 500)}
         self._met = False
+        self._heard = datetime.min.replace(tzinfo=UTC)
         self._idle: list[Connection] = []
         self._mutex = threading.Lock()
         self._joined = _Joined()
@@ -159,13 +165,18 @@ class Connections:
             self._joined.undo.append(change)
 
     def heard(self, now: datetime, sent: float) -> None:
-        """Note the server's time, which was asked for at a moment of the monotonic clock.
+        """Note the server's time, which was asked for at a moment of `boot`.
 
         An answer that took long says little: when this process stood still meanwhile, its half is no way of the answer.
         """
-        took = time.monotonic() - sent
+        took = boot() - sent
         if took < _LONG or not self._met:
-            self.ahead = now + timedelta(seconds=took / 2) - datetime.now(UTC)
+            self._heard = now - timedelta(seconds=sent + took / 2)
+
+    def now(self) -> datetime:
+        """Give the server's time: what was heard last, and what has passed since on a clock that nobody sets."""
+        self.meet()
+        return self._heard + timedelta(seconds=boot())
 
     def close(self) -> None:
         """Close the connections that nobody uses; others are made when they are needed."""
@@ -197,7 +208,7 @@ class Connections:
         connection.close()
 
     def _greet(self, connection: Connection) -> None:
-        sent = time.monotonic()
+        sent = boot()
         row = connection.execute(_HELLO).fetchone()
         assert row is not None
         pid, now, version, server, isolation, off = row

@@ -21,7 +21,7 @@ from eventlog._bell import Bell, Presence
 from eventlog._in_child import not_for_children
 from eventlog._names import is_id
 from eventlog.errors import LogError
-from eventlog.postgres._connections import LEFT, Connections
+from eventlog.postgres._connections import LEFT, Connections, boot
 from eventlog.postgres._place import Connection
 
 _AGAIN: Final = 1.0
@@ -39,13 +39,16 @@ lost as (
   limit %(limit)s for update skip locked)
 update refold.run r set wake = now() + %(put_off)s
 from (select run from lost union select run from due limit %(limit)s) as found where r.run = found.run
-returning r.run"""
+returning r.run, clock_timestamp()"""
 
 
 def due(connections: Connections, agents: Collection[str], limit: int) -> list[str]:
     """Give up to `limit` runs of these agents, and of those that died before they named one."""
     values = {"agents": list(agents), "limit": limit, "put_off": PUT_OFF}
-    return [row[0] for row in connections.rows(_DUE, values)] if limit > 0 else []
+    sent, found = boot(), connections.rows(_DUE, values) if limit > 0 else []
+    for _, now in found[:1]:
+        connections.heard(now, sent)  # whoever was given a run compares its time with this one
+    return [run for run, _ in found]
 
 
 class Rings(Bell):

@@ -15,10 +15,9 @@ from datetime import timedelta
 from typing import Final
 
 from eventlog._in_child import not_for_children
-from eventlog.postgres._connections import Connections
+from eventlog.postgres._connections import Connections, boot
 from eventlog.postgres._place import Connection
 
-_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _TICK: Final = 0.5
 _IDLE: Final = 5.0
 """Seconds without a lease after which the thread ends."""
@@ -31,11 +30,6 @@ renewed as (update refold.run r set expires = greatest(expires, clock_timestamp(
 select held.run, held.token, renewed.mail, clock_timestamp()
 from held join refold.run r using (run, token) left join renewed on renewed.run = held.run where r.owner is not null"""
 _MAIL: Final = "select run, token, mail, clock_timestamp() from refold.run where run = any(%s) and mail > 0"
-
-
-def boot() -> float:
-    """Seconds since this machine was started."""
-    return time.clock_gettime(_BOOT)
 
 
 class Lease:
@@ -121,7 +115,7 @@ class Leases:
 
     def _extend(self, connection: Connection, held: list[Lease]) -> bool:
         """Renew what nobody has locked; give whether that is all of it."""
-        sent, asked = boot(), time.monotonic()
+        sent = boot()
         given = {
             "length": self.length,
             "runs": [lease.run for lease in held],
@@ -134,7 +128,7 @@ class Leases:
                 lease.lost = True
             elif mail is not None:
                 lease.mail, lease.until = mail, max(lease.until, self.end(sent))
-                self._connections.heard(now, asked)
+                self._connections.heard(now, sent)
         return all(mail is not None for mail, _ in found.values())
 
     def _look(self, connection: Connection, held: list[Lease]) -> None:

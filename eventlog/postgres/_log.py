@@ -25,7 +25,7 @@ from eventlog._log import Log, asked
 from eventlog._snapshot import KEPT
 from eventlog._writer import CUT_OFF
 from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError
-from eventlog.postgres._leases import boot
+from eventlog.postgres._connections import boot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -24,9 +24,9 @@ from eventlog._snapshot import Snapshot
 from eventlog._store import Store
 from eventlog.errors import LogError, NotARunsDirectory, RunExists, RunLocked, RunPruned
 from eventlog.postgres import _place, _prune, _read
-from eventlog.postgres._connections import Connections
+from eventlog.postgres._connections import Connections, boot
 from eventlog.postgres._dispatch import Carriers, Rings, due
-from eventlog.postgres._leases import Lease, Leases, boot
+from eventlog.postgres._leases import Lease, Leases
 from eventlog.postgres._log import Row
 from eventlog.postgres._place import Connection
 from eventlog.postgres._read import End, Rows, load
@@ -50,7 +50,8 @@ taken as (
     expires = clock_timestamp() + %(length)s, wake = null, lost = r.lost or coalesce(old.owner <> %(owner)s, false)
   from old where r.run = old.run and (old.expires < clock_timestamp() or old.owner = %(owner)s)
   returning r.run, r.token, r.mail, r.lost, r.seq, r.sum, r.life, r.at, r.bytes, false)
-select old.owner, old.since, nullif(old.expires, '-infinity'), old.wake, taken.* from old left join taken using (run)"""
+select clock_timestamp(), old.owner, old.since, nullif(old.expires, '-infinity'), old.wake, taken.*
+from old left join taken using (run)"""
 _POST: Final = """
 with there as (select run from refold.run where run = %(run)s for update),
 box as (insert into refold.inbox select run, %(name)s, %(data)b from there on conflict do nothing returning run),
@@ -147,7 +148,8 @@ class Postgres(Store):
         found = self.connections.rows(_TAKE, values)
         if not found:
             raise _prune.missing(self.connections, run)
-        owner, since, until, wake, _, token, mail, lost, *rest = found[0]
+        now, owner, since, until, wake, _, token, mail, lost, *rest = found[0]
+        self.connections.heard(now, sent)
         if token is None:
             holder = _named(owner, since)
             raise RunLocked(run, holder.pid, holder.host, since, until)
@@ -247,9 +249,8 @@ class Postgres(Store):
         return found[0][0] if found else None
 
     def now(self) -> datetime:
-        """Give this machine's time, corrected by how far the server's clock is ahead."""
-        self.connections.meet()
-        return super().now() + self.connections.ahead
+        """Give the server's time, as far as it is known here; setting this machine's clock changes nothing of it."""
+        return self.connections.now()
 
     def _log(self, life: int, lease: Lease, end: Line | End) -> Row:
         log = Row(life, lease, end, self.connections, self._leases, self.disk)
