@@ -1,4 +1,4 @@
-"""What a simulated machine's disk holds of the run, and what a power cut may leave of it."""
+"""What a store holds of a run and its children, and what a power cut may leave of a simulated machine's disk."""
 
 import random
 from pathlib import Path
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import eventlog
 import replay
-from eventlog.simdisk import Image, Machine, Process, cuts
+from eventlog.simdisk import Image, Machine, cuts
 from replay.events import ChildStarted, QuestionAnswered, QuestionAsked, ReplySaved
 
 RUN: Final = "swept"
@@ -21,31 +21,27 @@ Family = dict[str, tuple[str, list[replay.AnyEvent]]]
 """The run and its children, each with what stands before the ids of its calls, and its events."""
 
 
-def events(machine: Machine) -> list[replay.AnyEvent]:
-    """Every event on a machine's disk, run after run; none when there is no run yet. Children's have paths for ids."""
-    return events_of(family(machine))
-
-
-def events_of(found: Family) -> list[replay.AnyEvent]:
+def events(found: Family) -> list[replay.AnyEvent]:
     """Every event of a family, run after run. Children's have paths for ids."""
     return [_with_path(event, path) if path else event for path, history in found.values() for event in history]
 
 
-def family(machine: Machine) -> Family:
-    found, runs = Family(), {RUN: ""}
+def family(store: eventlog.Store, root: str) -> Family:
+    """The family of a run; nobody has events when there is no such run yet."""
+    found, runs = Family(), {root: ""}
     while runs.keys() > found.keys():
         run = next(run for run in runs if run not in found)
-        found[run] = runs[run], [event for line in lines(machine, run) for event in line]
+        found[run] = runs[run], [event for line in lines(store, run) for event in line]
         for event in found[run][1]:
             if isinstance(event, ChildStarted):
                 runs.setdefault(event.run, f"{runs[run]}{event.call}:")
     return found
 
 
-def lines(machine: Machine, run: str = RUN) -> list[list[replay.AnyEvent]]:
-    """The events of each line of a run on a machine's disk; none when there is no such run."""
+def lines(store: eventlog.Store, run: str) -> list[list[replay.AnyEvent]]:
+    """The events of each line of a run; none when there is no such run."""
     try:
-        found = eventlog.Directory(RUNS, disk=Process(machine)).read(run).lines
+        found = store.read(run).lines
     except eventlog.NoSuchRun:
         return []
     return [[replay.decode(raw, seq=line.seq) for raw in line.events] for line in found]

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from multiprocessing.process import BaseProcess
@@ -27,9 +27,10 @@ import eventlog
 import runner
 from runner.testing._around import between, instrumented
 from runner.testing._crash_point_disk import CrashPointDisk
+from runner.testing._history import family
 from runner.testing._inputs import Inputs
 from runner.testing._points import CrashPoints
-from runner.testing._verdict import Scenario, differences, of_the_state
+from runner.testing._verdict import Scenario, differences, of_a_finished_run, verified
 
 RUN = "killed"
 PATIENCE = 120.0
@@ -105,7 +106,7 @@ class ChildRun:
         self.notes = Notes(folder / "notes")
         self.points = KillPoints(dies, self.notes)
         self._outside = inputs.environment(folder / "environment")
-        self._paths = {RUN: ""}
+        self._paths = dict[str, str]()
 
     def run(self) -> None:
         """Start or resume the run, and note the points that were passed."""
@@ -131,9 +132,8 @@ class ChildRun:
     def _name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
         """What a call or a turn is called in the whole family: a child's by the path to it."""
         if run not in self._paths:
-            parent = runner.read_state(run, self._folder / "runs").parent_call
-            assert parent is not None  # of every run in the folder but the first
-            self._paths[run] = f"{self._name(parent.run, parent.call)}:"
+            found = family(eventlog.store(self._folder / "runs"), RUN)
+            self._paths = {name: path for name, (path, _) in found.items()}
         return f"{self._paths[run]}{id}"
 
     def _tool(self, tool: runner.Tool) -> runner.Tool:
@@ -268,10 +268,9 @@ class KilledRun:
             why=tuple(why),
         )
 
-    def _of_the_log(self, deaths: int) -> Iterator[str]:
-        runs = eventlog.store(self.folder / "runs")
-        names = runs.runs()
-        for verdict in map(runs.verify, names):
-            if not verdict.ok:
-                yield f"the log does not verify: {verdict}"
-        yield from of_the_state(runner.read_state(RUN, runs), self.notes.paid_twice(), deaths, max(1, len(names) - 1))
+    def _of_the_log(self, deaths: int) -> Iterable[str]:
+        runs, workspace = eventlog.store(self.folder / "runs"), self.folder / "environment" / "workspace"
+        spoilt, found = verified(runs, RUN)
+        if spoilt:
+            return [f"the log does not verify: {spoilt}"]
+        return of_a_finished_run(runner.read_state(RUN, runs), found, workspace, self.notes.paid_twice(), deaths)

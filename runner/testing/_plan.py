@@ -115,7 +115,7 @@ class Plan(Inputs):
                 points=tuple(world.passed[0]),
                 attempts=tuple(world.attempts),
                 acting=frozenset(call for call, times in world.acted.items() if times),
-                decided=decisions(events(world.machine)),
+                decided=decisions(events(world.family())),
                 effects=world.effects(),
                 weights=world.weights,
             )
@@ -223,7 +223,7 @@ def _die_in_every_resume(world: World, first: int, at: int) -> None:
     stopped, died = world.how, len(world.deaths)
     world.resumes = 2 * _RESUMES
     play(world)
-    free = sum(isinstance(event, ReplySaved | ResultRecorded) for event in events(world.machine))
+    free = sum(isinstance(event, ReplySaved | ResultRecorded) for event in events(world.family()))
     if died > _RESUMES + _SPARE + world.answers + free or not stopped.startswith(
         ("TooManyResumes", "finished", "dead")
     ):

@@ -17,7 +17,7 @@ import runner
 from eventlog.simdisk import Killed, Machine, Process
 from replay.events import AttemptMarked, ModelAsked, ReplySaved, ResultRecorded
 from runner.testing._crash_point_disk import CrashPointDisk, RoutedDisk
-from runner.testing._history import RUN, RUNS, events_of, family, images
+from runner.testing._history import RUN, RUNS, events, images
 from runner.testing._instrumented_agent import Instruments
 from runner.testing._person import Person
 from runner.testing._points import CrashPoints
@@ -141,9 +141,9 @@ async def _go(world: World, points: CrashPoints, runs: eventlog.Directory) -> ru
 def _note_death(world: World) -> None:
     marked, history = dict[str, bool](), list[replay.AnyEvent]()
     try:
-        found = family(world.machine)
-        world.saved = {path: _turns(events) for path, events in found.values()}
-        history = events_of(found)
+        found = world.family()
+        world.saved = {path: _turns(each) for path, each in found.values()}
+        history = events(found)
     except (eventlog.LogError, replay.ReplayError) as error:
         world.problems.append(f"after a death the log can't be read: {error}")
     for event in history:

@@ -7,14 +7,14 @@ because of it, and is recorded as failed, is not counted as lost: the log and th
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
 import eventlog
 import replay
-from eventlog.simdisk import Machine, Process
 from replay import events as logged
-from runner.testing._history import RUNS, events_of, family, lines
+from runner.testing._history import RUN, Family, events, family, lines
 from runner.testing._person import MISTAKEN
 from runner.testing._service_faults import Attempt
 from runner.testing._world import World
@@ -77,7 +77,8 @@ def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, seco
     """Compare a scenario with the undisturbed run."""
     finished = world.how == "finished"
     more, duplicates, lost = differences(world.effects(), baseline.effects, finished=finished)
-    spoilt, history = _verified(world.machine) if finished else ("", [])
+    spoilt, found = verified(world.logs(), RUN) if finished else ("", Family())
+    history = events(found)
     if world.refused:
         lost = 0  # the model may go another way after a refusal
     if world.wrong_answers:
@@ -93,7 +94,7 @@ def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, seco
     why += [f"{call} ran, and its approval was refused" for call in world.refused if world.acted[call]]
     why += _unheard(world)
     if finished:
-        why += [f"the log does not verify: {spoilt}"] if spoilt else _of_the_log(world, baseline, history)
+        why += [f"the log does not verify: {spoilt}"] if spoilt else _of_the_log(world, baseline, found)
     return Scenario(
         id=id,
         mode=mode,
@@ -112,7 +113,7 @@ def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, seco
 
 def _unheard(world: World) -> Iterator[str]:
     """Whether the run went on although somebody had parked or stopped it: one line may have been under way."""
-    history = lines(world.machine) if world.said else []
+    history = lines(world.logs(), RUN) if world.said else []
     taken = [
         event.request for line in history for event in line if isinstance(event, logged.RunStopped) and event.request
     ]
@@ -144,55 +145,59 @@ def differences(
     return more, sum(max(0, number) for number in more.values()), lost
 
 
-def _verified(machine: Machine) -> tuple[str, list[replay.AnyEvent]]:
-    """What a verification of the run's log and of its children's finds first, and the events if it finds nothing."""
+def verified(store: eventlog.Store, root: str) -> tuple[str, Family]:
+    """What a verification of a run's log and of its children's finds first, and the family if it finds nothing."""
     try:
-        found = family(machine)
+        found = family(store, root)
     except eventlog.LogDamaged as damaged:
-        return str(damaged), []
+        return str(damaged), {}
     for run in found:
-        verdict = eventlog.Directory(RUNS, disk=Process(machine)).verify(run)
+        verdict = store.verify(run)
         if not verdict.ok:
-            return str(verdict.findings), []
-    return "", events_of(found)
+            return str(verdict.findings), {}
+    return "", found
 
 
-def of_the_state(state: replay.State, again: int, deaths: int, at_once: int = 1) -> Iterator[str]:
-    """What is wrong in the state of a finished run whose models, `at_once` of them, gave `again` replies twice."""
+def of_a_finished_run(state: replay.State, found: Family, workspace: Path, again: int, deaths: int) -> Iterator[str]:
+    """What is wrong in its logs and its workspace, whoever killed it; its models gave `again` replies twice."""
+    had, calls, used = Counter[str](), Counter[str](), Counter(input=0, output=0)
+    for event in events(found):
+        match event:
+            case logged.ReplySaved():
+                calls.update(call.id for call in event.reply.calls)
+                used.update(input=event.reply.usage.input_tokens, output=event.reply.usage.output_tokens)
+            case logged.CallsMade():
+                calls.update(call.id for call in event.calls)
+            case logged.ResultRecorded():
+                had[event.call] += 1
+    if had != calls:
+        yield f"not every call has exactly one result: {dict(calls - had)} {dict(had - calls)}"
     if state.in_doubt:
         yield f"left in doubt: {', '.join(state.in_doubt)}"
-    if again > min(deaths * at_once, lost := state.spent.lost_asks):
+    if again > min(deaths * max(1, len(found) - 1), lost := state.spent.lost_asks):
         yield f"{again} replies were paid twice, in {deaths} deaths; the log has {lost} lost asks"
+    spent = {"input": state.spent.input_tokens, "output": state.spent.output_tokens}
+    if spent != used:
+        yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {dict(used)}"
+    left = [path.name for path in workspace.rglob(".refold-tmp-*")]
+    if left:
+        yield f"left in the workspace: {', '.join(left)}"
 
 
-def _of_the_log(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:
+def _of_the_log(world: World, baseline: Baseline, found: Family) -> Iterator[str]:
     """What is wrong in the log of a finished run."""
-    had, calls = Counter[str](), list[str]()
+    history = events(found)
     without = baseline.approved - approved(decisions(history))
     for event in history:
         match event:
-            case logged.ReplySaved():
-                calls += [call.id for call in event.reply.calls]
-            case logged.CallsMade():
-                calls += [call.id for call in event.calls]
             case logged.AttemptMarked() if event.n == 1 and event.call in without:
                 yield f"{event.call} ran without the approval that it had in the undisturbed run"
             case logged.ResultRecorded():
-                had[event.call] += 1
                 yield from _false_records(world, baseline, event)
             case logged.QuestionAnswered() if event.id in world.wrong_answers and event.who != MISTAKEN:
                 yield f"the log says that {event.who} answered {event.id}"
-    if had != Counter(calls):
-        yield f"not every call has exactly one result: {dict(Counter(calls) - had)} {dict(had - Counter(calls))}"
     yield from of_people(world, baseline, history)
-    yield from of_the_state(world.state, world.paid_twice, len(world.deaths), max(1, len(world.paths) - 1))
-    used = [event.reply.usage for event in history if isinstance(event, logged.ReplySaved)]
-    spent = [world.state.spent.input_tokens, world.state.spent.output_tokens]
-    if spent != [sum(u.input_tokens for u in used), sum(u.output_tokens for u in used)]:
-        yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {used}"
-    left = [path.name for path in (world.folder / "workspace").rglob(".refold-tmp-*")]
-    if left:
-        yield f"left in the workspace: {', '.join(left)}"
+    yield from of_a_finished_run(world.state, found, world.folder / "workspace", world.paid_twice, len(world.deaths))
 
 
 def of_people(world: World, baseline: Baseline, history: Sequence[replay.AnyEvent]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import eventlog
 import replay
 import runner
 from eventlog.simdisk import Machine, Process
-from runner.testing._history import RUNS, family
+from runner.testing._history import RUN, RUNS, Family, family
 from runner.testing._inputs import Inputs, Reword, Without
 from runner.testing._leased_disk import LeasedDisk, Leases
 from runner.testing._service_faults import Attempt, ServiceFault
@@ -148,10 +148,17 @@ class World:
         """A process's disk, where leases hold the runs with theirs."""
         return LeasedDisk(disk, self.leases) if self.leases is not None else disk
 
+    def logs(self) -> eventlog.Directory:
+        """The runs as they are on the disk now, whoever holds them."""
+        return eventlog.Directory(RUNS, disk=Process(self.machine))
+
+    def family(self) -> Family:
+        return family(self.logs(), RUN)
+
     def name(self, run: str, id: object) -> str:  # noqa: A002 (of a call, or of a turn)
         """What a call or a turn is called in the whole family: a child's by the path to it."""
         if run not in self.paths:
-            self.paths = {run: path for run, (path, _) in family(self.machine).items()}
+            self.paths = {run: path for run, (path, _) in self.family().items()}
         return f"{self.paths.get(run, '')}{id}"
 
     @property

@@ -61,7 +61,7 @@ def test_what_somebody_says_from_outside_at_any_point_is_done_once_or_refused(ac
         said: list[str] = []
         with plan.world(event=lambda world, said=said: said.append(done(action, world))) as world:
             play(world, [] if after is None else [at + after], happens=[at])
-            history = events(world.machine)
+            history = events(world.family())
             came = sum(isinstance(event, MessageReceived) for event in history)
             world.sent = (said == ["written"] and action is write) or came > 0
             found = judge(world, baseline, id=f"{action.__name__}:{at}/{after}", mode="outside", first=str(at))

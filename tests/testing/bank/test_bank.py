@@ -89,6 +89,18 @@ def test_real_sigkills_find_a_bank_that_forgets_its_keys() -> None:
     assert (failure.first, failure.duplicates, failure.lost) == ("tool transfer 2.0, after", 1, 0)
 
 
+def test_after_a_real_sigkill_logs_and_workspace_are_looked_at_as_in_a_simulated_one() -> None:
+    """Effects that are right are not all: here a half-made file is left."""
+
+    def leaves(folder: Path) -> Bank:
+        (folder / "workspace").mkdir(exist_ok=True)
+        (folder / "workspace" / ".refold-tmp-0123").touch()
+        return Bank(folder)
+
+    (failure,) = testing.kill_sweep(**{**JOB, "environment": leaves}, only=_after("transfer")).failures
+    assert failure.why == ("left in the workspace: .refold-tmp-0123",)
+
+
 def test_after_a_real_sigkill_a_person_looks_and_answers_what_is_true() -> None:
     """Without a lookup nobody else can tell that the letter went out."""
 
