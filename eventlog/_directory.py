@@ -82,12 +82,7 @@ class Directory(Store):
 
     def names(self) -> list[str]:
         """List the names in the directory that can be run ids; one that does not exist holds none."""
-        try:
-            found = self.disk.list(self.path)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise NotARunsDirectory(str(self), said(error)) from error
+        found = self._list(self.path)
         for gone in {*self._said}.difference(found):
             self._said.pop(gone, None)
         return [name for name in found if is_id(name)]
@@ -107,12 +102,7 @@ class Directory(Store):
         return Bell(self.disk, self.path / ".bell")
 
     def notes(self) -> set[str]:
-        try:
-            return set(self.disk.list(self.path / ".notified"))
-        except FileNotFoundError:
-            return set()
-        except OSError as error:
-            raise NotARunsDirectory(str(self), said(error)) from error
+        return set(self._list(self.path / ".notified"))
 
     def note(self, name: str) -> None:
         place = self.path / ".notified"
@@ -153,6 +143,14 @@ class Directory(Store):
 
     def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
         return _prune.forget(self.disk, self.path, before, force=self._force, dry=dry)
+
+    def _list(self, path: Path) -> list[str]:
+        try:
+            return self.disk.list(path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotARunsDirectory(str(self), said(error)) from error
 
     def parents(self) -> dict[str, str]:
         stones = ((run, _tombstone.read(self.disk, self.path, run)) for run in _prune.names(self.disk, self.path))

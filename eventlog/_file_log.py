@@ -20,7 +20,6 @@ and signal handlers out.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -137,8 +136,7 @@ class FileLog(Log):
     def close_copies(self) -> None:
         """Close the files in a forked child, which may write nothing; the lock does the same for itself."""
         for part in (self._segment, self._witness):
-            with contextlib.suppress(OSError):
-                part.release()
+            part.release()
 
     def _save(self, at: datetime, events: Sequence[bytes], room: int, status: Status) -> Line:
         """Write the line and sync it, once. `room` is laid as synced zeros before the line is written."""
@@ -196,8 +194,7 @@ class FileLog(Log):
         sealed = self._segment
         self._segment = sealed.roll(self.path, data, self._lock)
         self._sealed += sealed.end
-        with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
-            sealed.release()
+        sealed.release()
         self._lock.check()
         self._advance(line)
         self._writer.done()
@@ -217,5 +214,4 @@ class FileLog(Log):
 
     def _let_go(self) -> None:
         for part in (self._segment, self._witness, self._lock):
-            with contextlib.suppress(OSError):  # what a failing close could tell, the sync before it has told
-                part.release()
+            part.release()

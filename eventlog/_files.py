@@ -66,7 +66,8 @@ class OpenFile:
         self._disk, self.fd = disk, fd
 
     def release(self) -> None:
-        """Close the file, once."""
+        """Close the file, once. What a failing close could tell, the sync before it has told."""
         if self.fd >= 0:
             fd, self.fd = self.fd, -1
-            self._disk.close(fd)
+            with contextlib.suppress(OSError):
+                self._disk.close(fd)

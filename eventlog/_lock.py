@@ -91,10 +91,8 @@ class Lock(OpenFile):
         if self.fd >= 0 and self._disk.pid() == self._pid:
             with contextlib.suppress(OSError):  # closing it gives it back too, unless a child has a copy
                 self._disk.unlock(self.fd)
-        try:
-            self.close_copies()
-        finally:
-            self._family.release()
+        self.close_copies()
+        self._family.release()
 
     def close_copies(self) -> None:
         """Close the lock file alone: what is open on the directory stays, for as long as this process may act."""
