@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final, Unpack
@@ -75,7 +75,12 @@ def kill_sweep(
     for done, first in enumerate(chosen, start=1):
         with _scratch() as folder:
             once, twice = (KilledRun(made, folder / name, after_death) for name in ("once", "more"))
-            scenarios += _around(once, twice, first, one[2] if one is not None else None, wanted, seed)
+            found = _scenario(once, [first], wanted)
+            if found and (resumed := once.notes.read("points")):
+                drawn = random.Random(f"{seed}/{first}").randrange(len(resumed[0]))  # noqa: S311 (a sample, no secret)
+                second = int(one[2] or drawn) if one is not None else drawn
+                found += _scenario(twice, [first, second], wanted)
+            scenarios += found
         if progress is not None:
             progress(done, len(chosen))
     asked_for = tuple(each for each in scenarios if only in ("", each.id))
@@ -114,22 +119,13 @@ def _scratch() -> Iterator[Path]:
         yield Path(folder).resolve()
 
 
-def _around(
-    once: KilledRun, twice: KilledRun, first: int, second: str | None, wanted: Mapping[str, int], seed: int
-) -> Iterator[Scenario]:
-    """A death at one point, and the same with a second one, drawn from the points of the resume unless it is given."""
-    if once.run(first) != "killed":
-        once.clean_up()
-        return
-    yield once.judge(f"{MODE}:{first}", MODE, once.run(), wanted, deaths=1)
-    once.clean_up()
-    resumed = once.notes.read("points")
-    if not resumed:
-        return
-    then = int(second or random.Random(f"{seed}/{first}").randrange(len(resumed[0])))  # noqa: S311 (a sample, no secret)
-    if twice.run(first) == "killed" and twice.run(then) == "killed":
-        yield twice.judge(f"{MODE}:{first}/{then}", MODE, twice.run(), wanted, deaths=2)
-    twice.clean_up()
+def _scenario(run: KilledRun, kills: Sequence[int], wanted: Mapping[str, int]) -> list[Scenario]:
+    """Processes that die at these points, and one that finishes; none if one of them ended before its point came."""
+    found = []
+    if all(run.run(dies) == "killed" for dies in kills):
+        found = [run.judge(f"{MODE}:{'/'.join(map(str, kills))}", MODE, run.run(), wanted, len(kills))]
+    run.clean_up()
+    return found
 
 
 def random_kills(
