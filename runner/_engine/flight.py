@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import math
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVarTuple
@@ -50,6 +51,10 @@ class Drain:
         self._told.append(told)
         if self.asked:
             told()
+
+    def untell(self, told: Callable[[], object]) -> None:
+        """Call `told` no more: it is over before this is."""
+        self._told.remove(told)
 
 
 def _this() -> asyncio.Task[Any]:
@@ -121,7 +126,9 @@ class Flight:
         if self._alarm is not None:
             self._alarm.cancel()
         self._due = math.inf if due is None else due
-        self._alarm = None if due is None else asyncio.get_running_loop().call_at(due, self._expire)
+        # In no context: a loop keeps that of a timer that was cancelled, and with it the call and its whole life.
+        at, none = asyncio.get_running_loop().call_at, contextvars.Context()
+        self._alarm = None if due is None else at(due, self._expire, context=none)
 
     def _expire(self) -> None:
         for task in [task for task, due in self._limits.items() if due <= self._due]:

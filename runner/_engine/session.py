@@ -229,6 +229,7 @@ async def _carried(parent: Life, agent: AnyAgent, resources: Any, state: State, 
     except Stopped:  # what stopped it stands, so nothing was written
         after = opened.state
     finally:
+        parent.drain.untell(life.drain.ask)
         life.end()
     return life.after or after
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +18,11 @@ from eventlog import Directory
 from replay.events import ChildStarted, ResultRecorded
 from replay.values import Limits
 from runner import Reply, Usage
+from runner._engine.flight import Drain
 from runner.testing import ScriptedModel, tool_calls
 from tests.children import scenes
 from tests.children.scenes import PAID, children, events, lead, paying, resume, start
+from tests.support import stage
 from tests.support.disks import Quick
 
 COST = 0.25
@@ -183,3 +186,19 @@ def test_where_too_little_is_left_for_all_some_children_wait(runs: Directory) ->
     first = next(e for e in events(runs) if isinstance(e, ChildStarted))
     assert first.limits.turns == 1
     assert len(children(runs)) == 2
+
+
+@pytest.mark.fault("memory that grows with every child that ever was")
+def test_nothing_of_a_child_that_ended_is_kept_by_its_parent(runs: Directory) -> None:
+    """A lead may hand out tasks for days."""
+
+    def lives() -> int:
+        gc.collect()
+        return sum(isinstance(one, Drain) for one in gc.get_objects())
+
+    def answer(_: runner.Request) -> Reply:
+        stage.within(60, lambda: lives() <= before + 1)  # a thread may be about to let go of what it did
+        return DONE
+
+    before = lives()
+    start(lead("a", "b", "c", end=(answer,)), runs)
