@@ -181,3 +181,25 @@ def test_an_answer_while_somebody_holds_the_run_is_left_for_them(runs: Path, des
     assert (receipt.written, receipt.holder.pid) == (False, os.getpid())
     runner.refuse("r", "1.1-approve", "olga", runs=runs)
     assert [answer.id for answer in stage.events(runs, QuestionAnswered)] == ["1.0-approve", "1.1-approve"]
+
+
+def test_a_hook_whose_arguments_never_fit_leaves_the_question_to_somebody_else(runs: Path) -> None:
+    """It is asked anew a few times; a hook that does not learn must not fill the log for ever."""
+
+    @runner.tool(approval=True)
+    def refund(cents: int) -> str:
+        return f"refunded {cents}"
+
+    asked: list[str] = []
+
+    def edits(question: runner.Question) -> runner.Answer | None:
+        asked.append(question.id)
+        return runner.Answer("edit", "a program", arguments={"cents": "many"}) if len(asked) < 100 else None
+
+    model = runner.testing.ScriptedModel([runner.testing.tool_calls(("refund", {"cents": 5})), "done"])
+    agent = runner.Agent(name="a", model=model, tools=[refund])
+    for _ in range(2):
+        assert isinstance(runner.run_sync(agent, "t", run="r", runs=runs, on_question=edits), runner.Paused)
+    assert len(asked) == 5
+    runner.refuse("r", "1.0-approve-6", "ada", "no", runs=runs)
+    assert runner.resume_sync("r", agent, runs=runs, on_question=edits).finished().answer == "done"
