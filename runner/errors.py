@@ -118,7 +118,7 @@ class NotStarted(RunError):
     """The log holds no `run_started`: there is nothing to carry on."""
 
     sentence = "{run} was created but never started"
-    hint = "Start a new run; this directory can be removed."
+    hint = "Start a run of another name."
     run: str
 
 

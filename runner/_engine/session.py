@@ -28,8 +28,8 @@ from runner._policy import resume_check
 from runner._policy.children import agent_of
 from runner._runs import load, say
 from runner._runs.children import news, rests
-from runner._runs.questions import Finished, OnQuestion, Outcome, Paused, Waiting, events, finished
-from runner.errors import STOPS, AlreadyAnswered, BadRule, Stopped, UnusableAnswer
+from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting, events, finished
+from runner.errors import STOPS, AlreadyAnswered, BadAgent, BadRule, Stopped, UnusableAnswer
 
 T = TypeVar("T")
 _BUSY, _LOOKS = 0.05, 600
@@ -165,6 +165,8 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
             continue
         given = on_question(question)
         answer = await _unless_drained(life, given) if inspect.isawaitable(given) else given
+        if not isinstance(answer, Answer | None):
+            raise BadAgent(f"on_question gave {type(answer).__name__} for {question.id}, not a runner.Answer or None")
         state = await life.read_mail(state)
         if answer is not None and (own is None or state.questions[question.id].answer is None):
             try:

@@ -203,3 +203,13 @@ def test_a_hook_whose_arguments_never_fit_leaves_the_question_to_somebody_else(r
     assert len(asked) == 5
     runner.refuse("r", "1.0-approve-6", "ada", "no", runs=runs)
     assert runner.resume_sync("r", agent, runs=runs, on_question=edits).finished().answer == "done"
+
+
+@pytest.mark.parametrize("given", [True, "approve", {"verdict": "approve"}])
+def test_a_hook_that_gives_no_answer_is_told_so_and_the_question_stays_open(runs: Path, desk: Desk, given: Any) -> None:
+    """An effect needs more of a yes than a value that is true."""
+    agent = stage.agent(THREE, *desk.tools)
+    with pytest.raises(runner.errors.BadAgent, match=f"on_question gave {type(given).__name__} for 1.0-approve"):
+        runner.run_sync(agent, "t", run="r", runs=runs, on_question=lambda _: given)
+    assert desk.did == []
+    assert isinstance(resume(runs, desk, []), runner.Paused)
