@@ -30,7 +30,7 @@ from eventlog.errors import LogError, NotARunsDirectory
 
 _LAID = 64 * 1024
 """Bytes that are read at a time of a run that is followed."""
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|postgres(?:ql)?:")  # a `Path` of a URL has lost one of its slashes
 
 
 class Directory(Store):
@@ -172,6 +172,8 @@ def store(runs: Runs) -> Store:
     place = str(runs)
     if (url := _URL.match(place)) is None:
         return Directory(place)
+    if url[1] is None:
+        raise NotARunsDirectory("postgresql:…", "the URL of a database is a text that begins with postgresql://")
     if url[1] not in {"postgresql", "postgres"}:
         raise NotARunsDirectory(f"{url[1]}://…", "runs are kept in directories and in PostgreSQL")
     try:

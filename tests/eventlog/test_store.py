@@ -151,9 +151,16 @@ def test_a_store_is_made_of_a_path_and_is_one_already(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     "place",
-    ["mysql://me:secret@host/runs", "postgresql://me:secret@host/runs?nonsense=1", "file:///runs", "S3://bucket"],
+    [
+        "mysql://me:secret@host/runs",
+        "postgresql://me:secret@host/runs?nonsense=1",
+        "postgresql:/me:secret@host/runs",
+        Path("postgres://me:secret@host/runs"),
+        "file:///runs",
+        "S3://bucket",
+    ],
 )
-def test_a_url_of_a_store_that_is_not_known_is_refused_without_its_password(place: str) -> None:
+def test_a_url_of_a_store_that_is_not_known_is_refused_without_its_password(place: str | Path) -> None:
     """It is no directory with a colon in its name."""
     with pytest.raises(eventlog.NotARunsDirectory, match="is no place of runs") as caught:
         eventlog.store(place)
