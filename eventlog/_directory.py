@@ -120,8 +120,13 @@ class Directory(Store):
 
     def enter(self) -> Presence:
         """Hold the lock on a file in `.workers`, a name that no run has; the directory is made if it is missing."""
-        with contextlib.suppress(OSError, NotARunsDirectory):
+        try:
             make_place(self.disk, self.path)
+        except OSError as error:
+            try:
+                self.disk.stat(self.path)  # one that is there may be that of somebody else
+            except OSError:
+                raise NotARunsDirectory(str(self), said(error)) from error
         return Presence(self.disk, self.path / ".workers")
 
     def post(self, run: str, name: str, request: bytes) -> bool:

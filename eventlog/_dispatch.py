@@ -77,7 +77,11 @@ class Dispatch(abc.ABC):
 
     @abc.abstractmethod
     def enter(self) -> Presence:
-        """Be seen as one that carries runs here. Its `departed` tells whether one of the others is gone: a hint too."""
+        """Be seen as one that carries runs here. Its `departed` tells whether one of the others is gone: a hint too.
+
+        Raises:
+            NotARunsDirectory: There is no such place, and it can't be made.
+        """
 
     @abc.abstractmethod
     def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:

@@ -65,7 +65,12 @@ class Worker:
         self._all = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        """Begin to carry on what is due. Raises `WorkerLeft` if it was drained before: nothing would end it again."""
+        """Begin to carry on what is due.
+
+        Raises:
+            WorkerLeft: It was drained before: nothing would end it again.
+            NotARunsDirectory: There is no such place of runs, and it can't be made.
+        """
         self._presence, self._bell = await off_loop(self._store.enter), self._store.bell()
         if self._leaving is not None:
             self._presence.leave()

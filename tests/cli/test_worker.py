@@ -80,3 +80,10 @@ def test_a_worker_on_a_terminal_that_can_show_no_table_prints_json(runs: Path, t
         terminal.child.send_signal(signal.SIGINT)
         assert terminal.end() == 0
     assert "\x1b" not in terminal.seen
+
+
+def test_a_worker_for_a_place_that_can_not_be_made_says_so_and_ends(tmp_path: Path, process: Refold) -> None:
+    """It would wait for runs that nobody can put there."""
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "runs", Path("/proc/runs")):
+        process("worker", Agent("plain"), "--runs", place).ends(1, err=f"{place} is no place of runs")
