@@ -6,6 +6,7 @@ reason.
 """
 
 import asyncio
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Coroutine, Mapping
@@ -198,11 +199,13 @@ async def carried_on(
     """What a run comes to that was opened again."""
     if isinstance(opened, Finished):
         return opened
-    try:
-        async with entered(opened.life.agent) as resources:
-            return await run_session(opened, on_question, resources, rest)
-    finally:
-        opened.life.end()  # also when there are no resources
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            resources = await stack.enter_async_context(entered(opened.life.agent))
+        except BaseException:  # without resources there is no session, which would end the life
+            opened.life.end()
+            raise
+        return await run_session(opened, on_question, resources, rest)
 
 
 def _in_loop() -> bool:

@@ -280,6 +280,20 @@ def test_two_runs_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("unstorable content")
+def test_whoever_follows_a_run_through_several_lives_knows_whether_one_is_here(runs: Path) -> None:
+    """A life that was counted out twice would hide the next one, and its pieces would be looked for in the log."""
+
+    @runner.tool(approval=True)
+    def act() -> None:
+        pass
+
+    held, paused = feed.of("r"), stage.agent([runner.testing.tool_calls(("act", {})), "over"], act)
+    runner.start_sync(paused, "t", runs=runs, run="r")
+    for _ in range(2):
+        assert isinstance(runner.resume_sync("r", paused, runs=runs), runner.Paused)
+        assert set(held.lives.values()) == {0}
+
+
 def test_what_is_told_is_bounded_and_never_raises(runs: Path) -> None:
     """A model or a tool that tells nonsense harms neither its run nor who reads it."""
 
