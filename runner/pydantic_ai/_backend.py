@@ -114,9 +114,9 @@ class Backend(JournalCallableOperationBackend[None]):
 
         try:
             payload: Any = await _in_loop_of(run, lambda it: run.step(name, it), step)
-        except Exception:
+        except Exception:  # what the step gives for it is of Python's own errors, and pydantic-ai looks for its own
             if raised:
-                raise raised[0]  # noqa: B904 (its own code may look for it)
+                raise raised[0]  # noqa: B904 (what was raised here stays its context)
             raise
         if isinstance(payload, dict) and _RETRY in payload:
             raise ModelRetry(payload[_RETRY])
