@@ -5,6 +5,7 @@ calls `os.chdir`) moves no run.
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -170,11 +171,14 @@ def store(runs: Runs) -> Store:
         runs: A path is a directory of runs, `postgresql://…` a database. A store is given back.
 
     Raises:
-        NotARunsDirectory: It is another URL, or psycopg is missing.
+        NotARunsDirectory: It is nothing of these, another URL, or psycopg is missing.
     """
     if isinstance(runs, Store):
         return runs
-    place = str(runs)
+    given: object = runs
+    place = str(given) if isinstance(given, str | os.PathLike) else ""
+    if not place:  # of an environment variable that is not set
+        raise NotARunsDirectory(repr(runs), "give a path, the URL of a database, or a store")
     if (url := _URL.match(place)) is None:
         return Directory(place)
     if url[1] is None:

@@ -12,10 +12,10 @@ import msgspec
 
 import replay
 from replay.values import Definitions, Limits
+from runner._agent import declaration
 from runner._agent import output as _output
 from runner._agent.adapters import Unsupported
 from runner._agent.context import Policy
-from runner._agent.declaration import AGENT
 from runner._agent.generics import Defaults, TypeForm, TypeVar
 from runner._agent.model import Model, ToolSpec
 from runner._agent.tools import Tool
@@ -152,10 +152,7 @@ class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], f
         def __init__(self, **options: Any) -> None: ...
 
     def __post_init__(self) -> None:
-        for field_name, (fits, words) in AGENT.items():
-            value = getattr(self, field_name)
-            if not fits(value):
-                raise BadAgent(f"{field_name} is {value!r}, not {words}")
+        declaration.check(declaration.AGENT, {name: getattr(self, name) for name in declaration.AGENT})
         if self.validate is not None and self.output is None:
             raise BadAgent(f"validate judges an output, and agent {self.name} declares none: give it `output=`")
         names = {_output.FINAL} if self.answers is not None else set[str]()

@@ -18,7 +18,7 @@ from runner._agent.context import DropResults, KeepLast, Policy, SummariseAfter,
 from runner._agent.model import Model
 from runner._agent.plain import Secret
 from runner._agent.sanitize import MAX_WAIT
-from runner.errors import BadTool
+from runner.errors import BadAgent, BadTool
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What Anthropic and OpenAI accept as the name of a tool."""
@@ -149,11 +149,26 @@ def _policy(value: object) -> bool:
     return value is None or callable(value)
 
 
-AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
+def _parameters(value: object) -> bool:
+    try:
+        return isinstance(value, Mapping) and bool(msgspec.json.encode(dict(value), order="sorted"))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _model(value: object) -> bool:
+    if isinstance(value, type) or not isinstance(getattr(value, "name", None), str):
+        return False
+    return all(callable(getattr(value, method, None)) for method in ("ask", "bound"))
+
+
+Accepted = Mapping[str, tuple[Callable[[Any], bool], str]]
+"""A check for each name, and what it accepts in words."""
+AGENT: Accepted = {
     "name": (lambda v: isinstance(v, str) and bool(v.strip()) and "\0" not in v, 'a name, such as "support"'),
     "model": (
-        lambda v: not isinstance(v, type) and callable(getattr(v, "ask", None)) and callable(getattr(v, "bound", None)),
-        'a model, such as runner.models.named("anthropic:...")',
+        _model,
+        'a model with a text `name`, `bound` and an async `ask`, such as runner.models.named("anthropic:...")',
     ),
     "tools": (lambda v: several(v, object), "a list of tools"),
     "instructions": (lambda v: isinstance(v, str) or callable(v), "text, or a function of the inputs"),
@@ -167,10 +182,18 @@ AGENT: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a timedelta above 0, such as timedelta(hours=24)",
     ),
     "parallel": (lambda v: number(v, 1) and isinstance(v, int), "a whole number from 1"),
-    "parameters": (lambda v: isinstance(v, Mapping), "a dictionary"),
+    "parameters": (_parameters, "a dictionary of what JSON has"),
     "resources": (lambda v: v is None or callable(v), "a function that makes an async context manager"),
 }
-"""What each field of an agent accepts, and in words."""
+"""What each field of an agent accepts."""
+
+
+def check(accepted: Accepted, given: Mapping[str, object]) -> None:
+    """Raise `BadAgent` for a value that can't work."""
+    for name, value in given.items():
+        fits, words = accepted[name]
+        if not fits(value):
+            raise BadAgent(f"{name} is {value!r:.200}, not {words}")
 
 
 if TYPE_CHECKING:

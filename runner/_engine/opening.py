@@ -22,6 +22,7 @@ from runner._agent import keys, sanitize
 from runner._agent.agent import AnyAgent
 from runner._agent.context import WHOLE, sent
 from runner._clock import Clock, LogClock
+from runner._engine import given
 from runner._engine.flight import Drain
 from runner._engine.loop import Life, Watch
 from runner._policy import resume_check
@@ -76,12 +77,13 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     `enqueued`: it is left to somebody else, whose turn with it is then the first. `shows`: not, if the caller shows the
     watcher the first line, in a thread of its own choice.
     """
+    given.check(agent=agent, task=task, labels=labels, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
     text = _cleaned(task)
     clock = clock or Clock(store.now)
     taken = _taken_over(store, after, child)
     begun = clock.wall()
-    name = run if run is not None else keys.run_id(agent.name, begun, os.urandom(4).hex())
+    name = eventlog.check_id(run) if run is not None else keys.run_id(agent.name, begun, os.urandom(4).hex())
     host, pid = store.host()
     opening = RunStarted(
         run=name,
@@ -106,8 +108,8 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     try:
         state = replay.load(log.lines)
         log.status = status.of(state)
-        given: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
-        life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **given)
+        place: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
+        life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **place)
         if shows:
             life.show(state, [opening])
         return Opened(life, state, resumed=False)
@@ -141,6 +143,7 @@ def reopen(
 
     A stop for one of the reasons `held` is raised too. It is looked for under the lock: somebody may just have parked.
     """
+    given.check(agent=agent, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
     clock = clock or Clock(store.now)
     try:

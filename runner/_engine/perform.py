@@ -73,9 +73,11 @@ class Executor(msgspec.Struct, eq=False):
         try:
             asked = request.build(self.agent, state, state.at)
             self.hold()
-            reply = outcomes.storable(
-                await self.agent.model.ask(self.teller.listening(asked)), state.turns + 1, asked.purpose
-            )
+            coming: Any = self.agent.model.ask(self.teller.listening(asked))
+            if not hasattr(coming, "__await__"):  # asked again it would be paid again
+                why = f"the model's `ask` gave {type(coming).__name__}, and not in an `async def`"
+                raise ModelError(why, transient=False, billed=True)  # noqa: TRY301 (told as what it raises itself)
+            reply = outcomes.storable(await coming, state.turns + 1, asked.purpose)
             return Outcomes([e.ReplySaved(reply=reply)])
         except ModelError as error:
             failed = ModelFailed(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import replay
 from replay import State
 from replay.events import ModelAsked
-from replay.messages import AssistantMessage, Message, ToolCall, ToolResults
+from replay.messages import AssistantMessage, CostBound, Message, ToolCall, ToolResults
 from replay.values import Digests
 from runner._agent import context as _context
 from runner._agent import json_text
@@ -54,6 +54,17 @@ def _build(agent: AnyAgent, state: State, at: datetime | None, summary: _context
     )
 
 
+def bound(agent: AnyAgent, request: Request) -> CostBound:
+    """The most that `request` can cost. Raises `BadAgent` where the agent's model can't say it."""
+    try:
+        most: object = agent.model.bound(request)
+    except Exception as error:  # the user's code
+        raise BadAgent(f"the bound of model {agent.model.name} raised {type(error).__name__}: {error}") from error
+    if not isinstance(most, CostBound):
+        raise BadAgent(f"the bound of model {agent.model.name} is {type(most).__name__}, not a runner.CostBound")
+    return most
+
+
 def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -> ModelAsked:
     """The ask that is about to be sent, with the most it can cost.
 
@@ -72,7 +83,7 @@ def asked(agent: AnyAgent, state: State, now: datetime, rebuilt_upto: int = 0) -
         purpose="turn" if summary is None else "summary",
         n=request.n,
         upto=upto,
-        bound=agent.model.bound(request),
+        bound=bound(agent, request),
         digests=_digests(agent, state, request, upto),
         rebuilt_upto=state.rebuilt_upto,
         messages=taken,

@@ -68,7 +68,7 @@ def resumed(
     if state.stopped is not None and state.stopped.reason == "Deadline" and until == state.limits.until:
         raise STOPS["Deadline"](state.run, state.stopped.detail)
     if limits.dollars is not None and state.phase == "model" and state.stop is None:
-        _limits.priced(agent.model.name, limits, agent.model.bound(request.build(agent, state, state.at)))
+        _limits.priced(agent.model.name, limits, request.bound(agent, request.build(agent, state, state.at)))
     still = _limits.exceeded(state, limits)
     if state.stopped is not None and still is not None and state.stopped.reason == still.reason:
         raise STOPS[still.reason](state.run, still.detail)

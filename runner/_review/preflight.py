@@ -223,7 +223,7 @@ def _resuming(state: State, run: str, agent: AnyAgent, now: datetime) -> Iterato
     try:
         resume_check.check(state, run, agent, by_parent=True)
         if agent.limits.dollars is not None and state.stop is None:  # in whatever phase: the next request needs a price
-            limits.priced(agent.model.name, agent.limits, agent.model.bound(request.build(agent, state, state.at)))
+            limits.priced(agent.model.name, agent.limits, request.bound(agent, request.build(agent, state, state.at)))
         if resume_check.waits(agent, state, now):
             return
         opening = resume_check.resumed(agent, state, host="", pid=0, clock_back=False)

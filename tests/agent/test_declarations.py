@@ -136,9 +136,19 @@ WRONG: list[Any] = [-1, "3"]
 TEXT: Any = "100"
 SUMMARIES = [runner.SummariseAfter(-1), runner.SummariseAfter(100, -1), runner.SummariseAfter(TEXT)]
 
+
+class NamelessModel(ScriptedModel):
+    """A model without the name by which it is priced."""
+
+    def __init__(self, name: Any) -> None:
+        super().__init__(["done"])
+        self.name = name
+
+
 AGENTS: list[tuple[dict[str, Any], str]] = [
     *(({"name": value}, "a name, such as") for value in ("", " ", "a\0b", None, 5)),
-    *(({"model": value}, "a model, such as runner.models.named") for value in ("gpt-6", None, ScriptedModel)),
+    *(({"model": value}, "an async `ask`, such as runner.models.named") for value in ("gpt-6", None, ScriptedModel)),
+    *(({"model": NamelessModel(name)}, "a model with a text `name`") for name in (None, 5)),
     *(({"tools": value}, "a list of tools") for value in (runner.tool(fine), "fine", {runner.tool(fine)}, None)),
     ({"tools": [fine]}, "put @runner.tool on its function"),
     ({"tools": [runner.tool(fine), runner.tool(fine)]}, "two tools are named fine"),
@@ -150,7 +160,7 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
     ({"context": 100_000}, "a policy, such as"),
     *(({"context": value}, "of numbers from 0") for value in SUMMARIES),
     ({"approve": "maybe"}, "'ask' or 'off'"),
-    ({"parameters": [1]}, "a dictionary"),
+    *(({"parameters": value}, "a dictionary of what JSON has") for value in ([1], {"seed": object()}, {"t": {1j}})),
     ({"validate": len}, "validate judges an output, and agent shop declares none"),
 ]
 

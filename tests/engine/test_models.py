@@ -127,6 +127,21 @@ def test_what_is_no_reply_stops_the_run_with_a_sentence(runs: Path, garbage: Any
     assert stage.finished(runner.resume_sync("r", stage.agent(["fine"]), runs=runs)) == "fine"
 
 
+def test_a_model_that_cannot_be_awaited_is_asked_once(runs: Path) -> None:
+    """What it did may have been paid, and doing it again would come to the same."""
+    asked = 0
+
+    class Plain(runner.testing.ScriptedModel):
+        def ask(self, request: runner.Request) -> Any:  # noqa: ARG002 (the fault)
+            nonlocal asked
+            asked += 1
+            return Reply(text="paid")
+
+    with pytest.raises(runner.errors.ModelUnavailable, match="`ask` gave Reply, and not in an `async def`"):
+        runner.start_sync(runner.Agent(name="agent", model=Plain([])), stage.TASK, runs=runs)
+    assert asked == 1
+
+
 def test_a_reply_without_a_price_counts_as_the_most_its_ask_could_cost(runs: Path) -> None:
     """Nor does one whose price is no number, or below zero, come free: a dollar limit would never be reached."""
 
@@ -178,7 +193,7 @@ def test_a_bound_that_cannot_be_logged_loses_no_result(runs: Path, bound: Any) -
 
     model = Bounded([runner.testing.tool_calls(("act", {})), "over"])
     model.bounds = bound
-    with pytest.raises((runner.BadAgent, ValueError)):
+    with pytest.raises(runner.BadAgent, match="bound"):
         runner.start_sync(runner.Agent(name="agent", model=model, tools=[act]), stage.TASK, runs=runs, run="r")
     assert stage.results(runs)["1.0"].text == "done"
     assert stage.finished(runner.resume_sync("r", stage.agent([None, "over"], act), runs=runs)) == "over"

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -431,6 +431,16 @@ def test_a_snapshot_alone_makes_a_run(tmp_path: Path) -> None:
     assert eventlog.store(tmp_path).runs() == ["r"]
     with pytest.raises(eventlog.LogDamaged, match="missing"):
         eventlog.store(tmp_path).read("r")
+
+
+@pytest.mark.fault("a place of runs that nobody named")
+@pytest.mark.parametrize("runs", [None, "", 7, b"runs"])
+def test_a_place_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Any) -> None:
+    """An environment variable that is not set makes no directory named None, nor takes the working directory."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(eventlog.NotARunsDirectory, match="give a path, the URL of a database, or a store"):
+        eventlog.store(runs).create("r", at=AT, events=[OPENING])
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault("changed working directory")

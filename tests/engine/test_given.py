@@ -1,0 +1,61 @@
+"""What can't work as it is given with a run, or to a worker, is refused in a sentence, and no run is made."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runner
+from tests.support import stage
+
+GIVEN: list[tuple[dict[str, Any], str]] = [
+    *(({"agent": value}, "agent is .*, not a runner.Agent") for value in (None, "shop", len)),
+    *(({"task": value}, "task is .*, not text") for value in (None, 5, b"look")),
+    *(({"labels": value}, "labels is .*, not a dictionary of texts") for value in (["a"], {"a": 1}, {1: "a"})),
+    *(({name: "x"}, f"{name} is 'x', not a function") for name in ("on_question", "watch")),
+    ({"clock": 3}, "clock is 3, not a runner.Clock"),
+    *(({"grace": value}, "grace is .*, not a number of seconds from 0") for value in ("x", -1, float("nan"))),
+]
+RESUMED = [one for one in GIVEN if not {"task", "labels"} & {*one[0]}]
+WORKERS: list[tuple[dict[str, Any], str]] = [
+    *(({"agents": value}, "agents is .*, not a list of agents") for value in (None, "shop", [len])),
+    *(({"at_once": value}, "at_once is .*, not a whole number from 1") for value in (0, "x", 1.5)),
+    ({"grace": -1}, "grace is -1, not a number of seconds from 0"),
+    ({"watch": "x"}, "watch is 'x', not a function"),
+]
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize(("given", "said"), GIVEN)
+def test_a_start_with_what_cannot_work_leaves_no_run(runs: Path, given: dict[str, Any], said: str) -> None:
+    """Nor does it end in whatever its use would have raised later."""
+    options: dict[str, Any] = {"agent": stage.agent(["fine"]), "task": "look", "runs": runs, **given}
+    with pytest.raises(runner.BadAgent, match=said):
+        runner.start_sync(**options)
+    assert runner.list_runs(runs) == []
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize(("given", "said"), RESUMED)
+def test_a_resume_with_what_cannot_work_writes_nothing(runs: Path, given: dict[str, Any], said: str) -> None:
+    """The run goes on with the next resume."""
+    stage.start(["the answer"], runs=runs)
+    before = stage.written(runs)
+    with pytest.raises(runner.BadAgent, match=said):
+        runner.resume_sync("r", **{"agent": stage.agent(["fine"]), "runs": runs, **given})
+    assert stage.written(runs) == before
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize(("given", "said"), WORKERS)
+def test_a_worker_that_cannot_work_is_refused(runs: Path, given: dict[str, Any], said: str) -> None:
+    """One that carries nothing, or only fails at its end, would wait in silence."""
+    with pytest.raises(runner.BadAgent, match=said):
+        runner.Worker(**{"agents": [stage.agent(["fine"])], "runs": runs, **given})
+
+
+@pytest.mark.parametrize("run", [7, b"r", Path("r")])
+def test_a_run_id_that_is_not_text_is_no_run_id(runs: Path, run: Any) -> None:
+    """The error is the one that every id which can't work gets."""
+    with pytest.raises(runner.BadRunId, match="not text"):
+        stage.start(["fine"], runs=runs, run=run)
