@@ -5,7 +5,6 @@ calls `os.chdir`) moves no run.
 """
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -176,7 +175,7 @@ def store(runs: Runs) -> Store:
     if isinstance(runs, Store):
         return runs
     given: object = runs
-    place = str(given) if isinstance(given, str | os.PathLike) else ""
+    place = str(given) if isinstance(given, str | Path) else ""
     if not place:  # of an environment variable that is not set
         raise NotARunsDirectory(repr(runs), "give a path, the URL of a database, or a store")
     if (url := _URL.match(place)) is None:

@@ -72,6 +72,8 @@ def clean(text: str, limit: int = MAX_TEXT, came: int = 0) -> str:
 
 def name(who: str, what: str) -> str:
     """The name of who decides. Raises `NoName` when nothing of it can be seen, or when it is the policy's own."""
+    if not isinstance(who, str):
+        raise NoName(what)
     stored = clean(who, MAX_NAME).strip()
     seen = "".join(letter for letter in unicodedata.normalize("NFKC", stored) if _is_seen(letter))
     if not seen or seen.casefold().startswith(POLICY_NAME):

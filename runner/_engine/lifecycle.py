@@ -17,7 +17,7 @@ import eventlog
 import replay
 from runner._agent.agent import Agent, AnyAgent
 from runner._clock import Clock
-from runner._engine import given, opening, save_pool
+from runner._engine import opening, save_pool
 from runner._engine.loop import Watch
 from runner._engine.opening import GRACE, Opened
 from runner._engine.session import entered, run_session
@@ -103,7 +103,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         NoWorkspace: `workspace` is not a directory.
         LogError: The log can't be written.
     """
-    given.check(agent=agent, on_question=on_question)
+    opening.check(agent=agent, on_question=on_question)
     async with entered(agent) as resources:
         create = functools.partial(
             opening.create,
@@ -179,7 +179,7 @@ async def resume(
         CannotContinue: A later version wrote to it.
         NoWorkspace: `workspace` is not a directory, or the run began without one.
     """
-    given.check(on_question=on_question)
+    opening.check(on_question=on_question, wait=wait)
     reopen = functools.partial(
         opening.reopen,
         run,

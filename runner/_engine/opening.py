@@ -18,11 +18,11 @@ import replay
 from replay import State
 from replay.events import RunStarted
 from replay.values import ParentCall, ParentEffect
-from runner._agent import keys, sanitize
-from runner._agent.agent import AnyAgent
+from runner._agent import declaration, keys, sanitize
+from runner._agent.agent import Agent, AnyAgent
 from runner._agent.context import WHOLE, sent
+from runner._agent.declaration import Accepted, number
 from runner._clock import Clock, LogClock
-from runner._engine import given
 from runner._engine.flight import Drain
 from runner._engine.loop import Life, Watch
 from runner._policy import resume_check
@@ -35,8 +35,30 @@ from runner.errors import BadAgent, NoWorkspace
 GRACE = 10.0
 """Seconds that a call in flight may take to end after a signal."""
 
-
 _CONTEXT = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+
+GIVEN: Accepted = {
+    "agent": (lambda v: isinstance(v, Agent), "a runner.Agent"),
+    "agents": (lambda v: declaration.several(v, Agent), "a list of agents"),
+    "task": (lambda v: isinstance(v, str), "text"),
+    "labels": (
+        lambda v: v is None or (isinstance(v, Mapping) and declaration.several([*v, *v.values()], str)),
+        'a dictionary of texts, such as {"tenant": "acme"}',
+    ),
+    "on_question": (lambda v: v is None or callable(v), "a function of a question"),
+    "watch": (lambda v: v is None or callable(v), "a function of a state and events"),
+    "clock": (lambda v: v is None or isinstance(v, Clock), "a runner.Clock"),
+    "workspace": (lambda v: v is None or isinstance(v, str | os.PathLike), "a path"),
+    "wait": (lambda v: v in ("sleep", "return"), "'sleep' or 'return'"),
+    "grace": (lambda v: number(v, 0), "a number of seconds from 0"),
+    "at_once": (lambda v: number(v, 1) and isinstance(v, int), "a whole number from 1"),
+}
+"""What may be given with a run, or to a worker."""
+
+
+def check(**given: object) -> None:
+    """Raise `BadAgent` for a value that can't work."""
+    declaration.check(GIVEN, given)
 
 
 class ChildOf(msgspec.Struct, frozen=True):
@@ -77,7 +99,7 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     `enqueued`: it is left to somebody else, whose turn with it is then the first. `shows`: not, if the caller shows the
     watcher the first line, in a thread of its own choice.
     """
-    given.check(agent=agent, task=task, labels=labels, watch=watch, clock=clock, grace=grace)
+    check(agent=agent, task=task, labels=labels, workspace=workspace, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
     text = _cleaned(task)
     clock = clock or Clock(store.now)
@@ -143,7 +165,7 @@ def reopen(
 
     A stop for one of the reasons `held` is raised too. It is looked for under the lock: somebody may just have parked.
     """
-    given.check(agent=agent, watch=watch, clock=clock, grace=grace)
+    check(agent=agent, workspace=workspace, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
     clock = clock or Clock(store.now)
     try:

@@ -152,7 +152,7 @@ def answer(
 
 def at_path(store: eventlog.Store, run: str, question: str) -> tuple[str, str]:
     """The run that asked a question, and the question's id there. Raises `NoSuchQuestion`."""
-    path, _, asked = question.rpartition(":")
+    path, _, asked = str(question).rpartition(":")
     for call in path.split(":") if path else ():
         found = load.read(store, run).find(call)
         if found is None or found.child is None:

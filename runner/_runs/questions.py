@@ -102,6 +102,8 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
     asked = state.questions.get(question)
     if asked is None:
         raise errors.NoSuchQuestion(state.run, question)
+    if not isinstance(text, str):
+        raise errors.UnusableAnswer(state.run, question, f"what it says is {text!r:.60}, not text")
     if asked.answer is not None:
         raise errors.AlreadyAnswered(state.run, question, asked.answer.who, asked.answer.answer)
     if verdict not in FITS[asked.kind]:
@@ -137,9 +139,11 @@ def events(state: State, question: Question, answer: Answer) -> list[QuestionAns
 
 def rule(state: State, tool: str, arguments: Mapping[str, Any], who: str) -> RuleAdded:
     """The event of a standing yes. Raises `NoName`, and `BadRule` for values that are no JSON."""
+    if not isinstance(tool, str):
+        raise errors.BadRule(state.run, f"its tool is {tool!r:.60}, not a name")
     try:
         values = {
-            str(name): json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in arguments.items()
+            str(name): json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in dict(arguments).items()
         }
     except (TypeError, ValueError) as error:
         raise errors.BadRule(state.run, str(error)) from None

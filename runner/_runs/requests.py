@@ -60,6 +60,8 @@ def message(state: State, name: str, who: str, text: str) -> MessageReceived:
     """The event of a message. Raises `NoName`, and `ValueError` for one without text."""
     if state.framework:
         raise ValueError(f"its program has a loop of its own ({state.framework}), which takes no messages")
+    if not isinstance(text, str):
+        raise ValueError(f"it is {text!r:.60}, not text")  # noqa: TRY004 (a request's fault)
     said = sanitize.clean(text)
     if not said.strip():
         raise ValueError("it has no text")

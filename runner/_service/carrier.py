@@ -18,7 +18,7 @@ import eventlog
 from runner import _logging
 from runner._agent.agent import AnyAgent
 from runner._agent.agent_tool import nested
-from runner._engine import given, opening, session
+from runner._engine import opening, session
 from runner._engine.flight import LINGER
 from runner._engine.loop import Watch
 from runner._engine.opening import Opened
@@ -80,7 +80,7 @@ class Carrier:
     def __init__(
         self, agents: Sequence[AnyAgent], store: eventlog.Store, at_once: int, grace: float, watch: Watch | None
     ) -> None:
-        given.check(agents=agents, at_once=at_once, grace=grace, watch=watch)
+        opening.check(agents=agents, at_once=at_once, grace=grace, watch=watch)
         self.agents = {agent.name: agent for agent in agents}
         self.store, self.at_once, self.grace, self.watch = store, at_once, grace, watch
         self.problems: dict[str, Problem] = {}

@@ -13,10 +13,14 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
     *(({"task": value}, "task is .*, not text") for value in (None, 5, b"look")),
     *(({"labels": value}, "labels is .*, not a dictionary of texts") for value in (["a"], {"a": 1}, {1: "a"})),
     *(({name: "x"}, f"{name} is 'x', not a function") for name in ("on_question", "watch")),
+    ({"workspace": 5}, "workspace is 5, not a path"),
     ({"clock": 3}, "clock is 3, not a runner.Clock"),
     *(({"grace": value}, "grace is .*, not a number of seconds from 0") for value in ("x", -1, float("nan"))),
 ]
-RESUMED = [one for one in GIVEN if not {"task", "labels"} & {*one[0]}]
+RESUMED = [
+    *(one for one in GIVEN if not {"task", "labels"} & {*one[0]}),
+    ({"wait": "no"}, "wait is 'no', not 'sleep' or 'return'"),
+]
 WORKERS: list[tuple[dict[str, Any], str]] = [
     *(({"agents": value}, "agents is .*, not a list of agents") for value in (None, "shop", [len])),
     *(({"at_once": value}, "at_once is .*, not a whole number from 1") for value in (0, "x", 1.5)),

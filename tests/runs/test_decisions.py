@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import runner
 from replay.messages import ToolResults, UserMessage
 from runner.testing import ScriptedModel, tool_calls
+from tests.support import stage
 
 RUN = "r1"
 RAN: list[str] = []
@@ -210,6 +212,30 @@ def test_an_answer_that_can_not_be_used_is_refused_where_it_is_given(tmp_path: P
     with pytest.raises(runner.errors.WrongAnswer):
         runner.settle(RUN, "1.0-approve", "ada", "failed", runs=tmp_path)
     assert [q.id for q in runner.read_state(RUN, tmp_path).waiting] == ["1.0-approve"]
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize("none", [None, 5, b"ada"])
+def test_what_a_person_says_is_refused_in_a_sentence_when_it_is_not_text(tmp_path: Path, none: Any) -> None:
+    """A service hands on what a form did not have."""
+    made, asked = agent(wants({"order": "a"}), "Done."), "1.0-approve"
+    begun(made, tmp_path)
+    errors = runner.errors
+    says: list[tuple[type[Exception], Callable[[], object]]] = [
+        (errors.NoName, lambda: runner.approve(RUN, asked, none, runs=tmp_path)),
+        (errors.NoName, lambda: runner.park(RUN, none, runs=tmp_path)),
+        (errors.NoName, lambda: runner.send(RUN, "Hello.", none, runs=tmp_path)),
+        (errors.NoSuchQuestion, lambda: runner.approve(RUN, none, "ada", runs=tmp_path)),
+        (errors.UnusableAnswer, lambda: runner.refuse(RUN, asked, "ada", none, runs=tmp_path)),
+        (errors.NotSendable, lambda: runner.send(RUN, none, "ada", runs=tmp_path)),
+        (errors.BadRule, lambda: runner.allow(RUN, none, "ada", {}, runs=tmp_path)),
+        (errors.BadRule, lambda: runner.allow(RUN, "pay", "ada", none, runs=tmp_path)),
+    ]
+    before = stage.written(tmp_path, RUN)
+    for error, say in says:
+        with pytest.raises(error):
+            say()
+    assert stage.written(tmp_path, RUN) == before
 
 
 @pytest.mark.fault("a message is lost, or read twice")
