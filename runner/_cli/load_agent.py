@@ -65,7 +65,7 @@ class Source(NamedTuple):
         except (Exception, SystemExit) as error:
             raise _failed(f"calling {self.spec}", error) from error
         if not isinstance(made, runner.Agent | None):
-            raise _refused(f"{self.spec} made a {type(made).__name__}, not a runner.Agent")
+            raise _refused(f"{self.spec} made something of type {type(made).__name__}, not a runner.Agent")
         return made
 
 
@@ -78,6 +78,9 @@ def load(spec: str) -> Source:
     module, colon, path = spec.partition(":")
     if not (module and colon and path):
         raise _refused(f"--agent {spec!r} names no attribute", "Write it as in --agent mine:agent.")
+    if module.endswith(".py") or "/" in module:
+        name = module.removesuffix(".py").strip("./").replace("/", ".")
+        raise _refused(f"--agent {spec!r} names a file", f"Write it as it is imported: --agent {name}:{path}.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -94,7 +97,7 @@ def load(spec: str) -> Source:
         hint = "--agent names a variable that holds a runner.Agent, or a function that makes one."
         raise _refused(f"the module {module} has no {path}", _clash(module) or hint) from None
     if not (isinstance(found, runner.Agent | functools.partial) or inspect.isroutine(found)):
-        raise _refused(f"{spec} is a {type(found).__name__}, not a runner.Agent")
+        raise _refused(f"{spec} is of type {type(found).__name__}, not a runner.Agent")
     return Source(spec, found)
 
 
