@@ -46,19 +46,24 @@ class LogClock:
     def __init__(self, clock: Clock, last: datetime | None) -> None:
         self.clock = clock
         self.back = last is not None and clock.wall() < last - CLOCK_BACK
-        self._last = last
-        self._since = self._looked = clock.monotonic()
+        self._looked = clock.monotonic()
+        self._last = (last, self._looked)  # one value: a child's log is opened in a thread
 
     def now(self) -> datetime:
         """The time of the next line (UTC)."""
-        wall, self._looked = self.clock.wall(), self.clock.monotonic()
-        if self._last is None:
-            return wall
-        return max(wall, self._last + timedelta(seconds=self._looked - self._since))
+        (last, since), wall, looked = self._last, self.clock.wall(), self.clock.monotonic()
+        self._looked = looked
+        return wall if last is None else max(wall, last + timedelta(seconds=looked - since))
 
     def wrote(self, at: datetime) -> None:
         """Notes that a line was written at `at`, the time that was looked at last."""
-        self._last, self._since = at, self._looked
+        self._last = (at, self._looked)
+
+    def shared(self) -> Clock:
+        """A clock for the log of a child, which is never behind this one: what is due here is due there."""
+        clock = Clock(self.now)
+        clock.monotonic, clock.sleep = self.clock.monotonic, self.clock.sleep  # type: ignore[method-assign]
+        return clock
 
     def left(self, moment: datetime) -> float:
         """Seconds until a moment of log time; negative once it has passed."""

@@ -227,6 +227,7 @@ async def _carried(parent: Life, agent: AnyAgent, resources: Any, state: State, 
     if isinstance(opened, Finished):
         return opened.state
     life = opened.life
+    life.clock.back |= parent.clock.back  # its own may not show it
     parent.inflight.begin()
     life.on_closed = parent.inflight.end
     life.executor.resources, life.rest = resources, parent.rest
@@ -254,7 +255,7 @@ async def _opened(opens: Callable[[], Opened | Finished[Any]]) -> Opened | Finis
 def _open(parent: Life, agent: AnyAgent, state: State, started: ChildStarted) -> Opened | Finished[Any]:
     """Open the child of a call, or make it."""
     store = parent.store
-    given: dict[str, Any] = {"store": store, "watch": parent.watch, "clock": parent.clock.clock}
+    given: dict[str, Any] = {"store": store, "watch": parent.watch, "clock": parent.clock.shared()}
     given["grace"] = parent.drain.grace
     call = ParentCall(run=state.run, uid=state.uid, call=started.call)
     found = state.find(started.call)

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import Any
+
+import runner
 from eventlog import Directory
+from replay.events import ChildStarted
 from runner import Answer
-from tests.children.scenes import children, lead, start
+from runner.testing import ScriptedModel, tool_calls
+from tests.children.scenes import children, events, lead, paying, resume, start
 from tests.support.stage import NOON, Ticking
+
+
+class SetBack(Ticking):
+    """A clock of which each look takes a tenth of a second, and that is set back by ten minutes when told so."""
+
+    shift = timedelta(0)
+
+    def wall(self) -> datetime:
+        """The time of day, as the machine believes it."""
+        self.at += timedelta(seconds=0.1)
+        return self.at + self.shift
+
+    def set_back(self, _: Any = None) -> Any:
+        """Set it back; as a model, hand out the task besides."""
+        self.shift = -timedelta(minutes=10)
+        return tool_calls(("clerk", {"task": "ask a"}), dollars=0.25)
 
 
 def test_what_a_hook_says_to_a_child_is_saved_at_the_time_of_the_run_that_asked(runs: Directory) -> None:
@@ -18,3 +40,33 @@ def test_what_a_hook_says_to_a_child_is_saved_at_the_time_of_the_run_that_asked(
     start(lead("ask a"), runs, clock=clock, on_question=approved).finished()
     (child,) = children(runs)
     assert {line.at for run in ("p", child) for line in runs.read(run).lines[1:]} == {NOON}
+
+
+def test_a_child_is_not_opened_again_and_again_where_the_clock_was_set_back_under_its_parent(runs: Directory) -> None:
+    """By its parent's time it was due at once, and by its own it was not: they went on like that for ten minutes."""
+    clock = SetBack()
+    clerk = paying(answer_within=timedelta(minutes=5))
+    agent = runner.Agent(name="lead", model=ScriptedModel([clock.set_back]), tools=[runner.as_tool(clerk)])
+    assert isinstance(start(agent, runs, clock=clock), runner.Paused)
+    assert sum(isinstance(event, ChildStarted) for event in events(runs)) == 1
+
+
+def test_a_clock_that_was_set_back_between_two_lives_lets_a_child_forget_its_keys_too(runs: Directory) -> None:
+    """Nobody knows how old they are: so a person is asked, and the key is not sent again."""
+    sent: list[int] = []
+
+    @runner.tool(effect="keyed", key_ttl=timedelta(hours=1), timeout=5, attempts=2)
+    def charge(order: str, call: runner.Call) -> str:
+        """Charge for an order."""
+        sent.append(call.n)
+        raise ConnectionError(order)
+
+    clock = SetBack(NOON + timedelta(days=36_500))  # later than the day on which this is enqueued
+    clerk = runner.Agent(name="clerk", model=ScriptedModel([tool_calls(("charge", {"order": "a"}))]), tools=[charge])
+    agent = lead("charge a", clerk=clerk)
+    runner.enqueue(agent, "Have it charged.", runs=runs, run="p")
+    assert isinstance(resume(agent, runs, clock=clock, wait="return"), runner.Waiting)
+    clock.set_back()
+    outcome = resume(agent, runs, clock=clock)
+    assert isinstance(outcome, runner.Paused)
+    assert sent == [1]
