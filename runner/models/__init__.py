@@ -31,7 +31,7 @@ def named(name: str, **options: Any) -> Model:
 
     Raises `runner.BadAgent` for another vendor or no name, and `NotInstalled` without the vendor's extra.
     """
-    vendor, _, model = name.partition(":")
+    vendor, _, model = str(name).partition(":")
     if vendor not in _VENDORS or not model:
         message = f"{name!r} names no model: write VENDOR:NAME, where VENDOR is one of {', '.join(sorted(_VENDORS))}"
         raise BadAgent(message)

@@ -37,8 +37,8 @@ class Price:
 
     def __post_init__(self) -> None:
         for name, price in vars(self).items():
-            if price is not None and not (math.isfinite(price) and price >= 0):
-                raise BadAgent(f"the price {name}={price} is no number of dollars")
+            if price is not None and not (isinstance(price, int | float) and 0 <= price < math.inf):
+                raise BadAgent(f"the price {name}={price!r} is no number of dollars")
 
     def of(self, usage: Usage) -> float:
         """What this usage costs."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.messages import CostBound, Reply, ToolCall, Usage
-from runner import ModelError, Request
+from runner import BadAgent, ModelError, Request
 
 Scripted = Reply | str | Callable[[Request], Reply] | BaseException
 
@@ -53,6 +53,10 @@ class ScriptedModel:
     most: CostBound = field(default_factory=lambda: CostBound(input_tokens=1000, output_tokens=100, dollars=0.01))
     asked: int = 0
 
+    def __post_init__(self) -> None:
+        if isinstance(self.script, str):
+            raise BadAgent(f"the script is the text {self.script!r:.60}: write a list of what is said in each turn")
+
     def bound(self, request: Request) -> CostBound:  # noqa: ARG002 (a model's bound is of a request)
         """The same for every request: `most`."""
         return self.most
@@ -70,4 +74,8 @@ class ScriptedModel:
             raise wanted
         if isinstance(wanted, str):
             return Reply(text=wanted, usage=Usage(input_tokens=100, output_tokens=20), dollars=0.001)
-        return wanted if isinstance(wanted, Reply) else wanted(request)
+        if isinstance(wanted, Reply):
+            return wanted
+        if not callable(wanted):
+            raise ModelError(f"turn {request.turn} of the script is {wanted!r:.60}, no reply", transient=False)
+        return wanted(request)

@@ -142,6 +142,14 @@ def test_a_model_that_cannot_be_awaited_is_asked_once(runs: Path) -> None:
     assert asked == 1
 
 
+def test_a_script_with_what_is_no_reply_says_so_at_once(runs: Path) -> None:
+    """A slip in a test makes it wait for no backoff."""
+    with pytest.raises(runner.errors.ModelUnavailable, match=r"1 in a row .* turn 1 of the script is 5, no reply"):
+        stage.start([5], runs=runs)
+    with pytest.raises(runner.BadAgent, match="write a list of what is said"):
+        runner.testing.ScriptedModel("done")
+
+
 def test_a_reply_without_a_price_counts_as_the_most_its_ask_could_cost(runs: Path) -> None:
     """Nor does one whose price is no number, or below zero, come free: a dollar limit would never be reached."""
 

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_a_model_is_named_by_its_vendor() -> None:
     """As the command line has it."""
     made = [models.named("anthropic:a"), models.named("openai:b:c"), models.named("chat:d", max_tokens=9)]
     assert [(type(one), one.name) for one in made] == [(Anthropic, "a"), (Responses, "b:c"), (Chat, "d")]
-    for wrong in ("gpt", "other:x", "openai:", ":x", ""):
+    for wrong in ("gpt", "other:x", "openai:", ":x", "", cast("str", None)):
         with pytest.raises(runner.BadAgent, match="names no model: write VENDOR:NAME"):
             models.named(wrong)
 

@@ -217,11 +217,11 @@ def test_a_bound_takes_the_dearest_way_an_ask_can_be_billed() -> None:
     assert Price(1, 0, cache_write=3).most(1_000_000, 0) == 3.0
 
 
-@pytest.mark.parametrize("given", [{"input": -1.0, "output": 1.0}, {"input": 1.0, "output": float("nan")}])
-def test_a_price_that_is_none_is_refused(given: dict[str, float]) -> None:
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "3", [1]])
+def test_a_price_that_is_none_is_refused(wrong: Any) -> None:
     """It would make the limit in dollars mean nothing."""
     with pytest.raises(runner.BadAgent, match="is no number of dollars"):
-        Price(**given)
+        Price(1.0, wrong)
 
 
 def test_without_the_list_of_prices_a_cost_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
