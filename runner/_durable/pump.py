@@ -208,7 +208,7 @@ class Pump:
     def _why_left(self) -> Exception:
         state = self.state
         if state.phase != "paused" and state.wait is not None:
-            return StillWaiting(state.run, state.wait.until)
+            return StillWaiting(state.run, state.due or state.wait.until)
         return NeedsDecision(state.run, tuple(question.id for question in state.waiting))
 
     @property

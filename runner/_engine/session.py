@@ -99,7 +99,7 @@ def outcome(agent: AnyAgent, state: State, *, looked: bool = False) -> Outcome[A
     if state.phase == "paused":
         return Paused(state.waiting, state.run, state)
     if state.wait is not None:
-        return Waiting(state.wait.until, state.run, state)
+        return Waiting(state.due or state.wait.until, state.run, state)
     return finished(agent, state)
 
 
@@ -150,7 +150,9 @@ async def _noted(life: Life, state: State) -> State:
 
 def _rests(life: Life, state: State) -> bool:
     """Whether the run waits for longer than its process is to keep it."""
-    return state.stopped is None and state.wait is not None and life.clock.left(state.wait.until) > life.rest
+    if state.stopped is not None or state.wait is None:
+        return False
+    return life.clock.left(state.due or state.wait.until) > life.rest  # a deadline may come before
 
 
 async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> State:

@@ -28,7 +28,7 @@ def rests(call: str, child: State) -> ChildRested:
         spent=child.spent,
         turns_used=child.turns_used,
         questions=tuple(QuestionAsked(**{name: getattr(q, name) for name in _ASKED}) for q in waiting),
-        until=child.wait.until if child.wait is not None else None,
+        until=child.due if child.wait is not None else None,
         stop=child.stopped,
     )
 

@@ -70,3 +70,22 @@ def test_a_clock_that_was_set_back_between_two_lives_lets_a_child_forget_its_key
     outcome = resume(agent, runs, clock=clock)
     assert isinstance(outcome, runner.Paused)
     assert sent == [1]
+
+
+def test_a_child_whose_deadline_comes_before_the_end_of_its_wait_is_carried_on_then(runs: Directory) -> None:
+    """It stops, and its parent goes on with that: it waited for as long as the child would have."""
+
+    @runner.tool
+    def act() -> str:
+        raise runner.ToolFailed("busy", retry_after=3600)
+
+    clock = Ticking(NOON + timedelta(days=36_500))
+    until = clock.at + timedelta(minutes=1)
+    script = ScriptedModel([tool_calls(("act", {}))])
+    clerk = runner.Agent(name="clerk", model=script, tools=[act], limits=runner.Limits(until=until))
+    agent = lead("act", clerk=clerk)
+    runner.enqueue(agent, "Have it done.", runs=runs, run="p")
+    waiting: Any = resume(agent, runs, clock=clock, wait="return")
+    assert waiting.until == until
+    clock.at = until
+    assert resume(agent, runs, clock=clock, wait="return").finished().answer == "All is done."

@@ -59,6 +59,17 @@ def test_finished_says_until_when_a_run_waits(left: Path) -> None:
     assert raised.value.until > stage.NOON
 
 
+def test_a_deadline_that_comes_before_the_end_of_a_wait_is_when_the_run_goes_on(left: Path) -> None:
+    """Called then it stops. It waited on, and a worker to whom it was due opened it again and again."""
+    clock, until = stage.Ticking(), stage.NOON + timedelta(seconds=30)
+    agent = stage.agent(CALL, act, limits=runner.Limits(until=until))
+    waiting: Any = runner.resume_sync("r", agent, runs=left, clock=clock, wait="return")
+    assert waiting.until == until
+    clock.at = until
+    with pytest.raises(runner.errors.Deadline):
+        runner.resume_sync("r", agent, runs=left, clock=clock, wait="return")
+
+
 def test_without_it_the_process_sleeps(left: Path) -> None:
     """As it did."""
     clock = stage.Ticking()
