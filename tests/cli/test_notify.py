@@ -218,6 +218,28 @@ def test_a_target_that_can_not_be_told_is_a_mistake_of_the_command_line(
     refold("worker", Agent("paying"), "--notify", target).ends(2, err=says)
 
 
+@pytest.mark.fault("a target that is told never answers")
+def test_a_target_that_lets_the_time_run_out_is_asked_once_a_round_and_holds_up_no_other(
+    runs: Path, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever answers is told after all of that one's time, a question at a time; and each question has a turn."""
+    asked = list[str]()
+
+    def never(*_: object, env: dict[str, str], **__: object) -> None:
+        asked.append(env["REFOLD_NOTIFY_KEY"])
+        raise subprocess.TimeoutExpired("true", notify.PATIENCE)
+
+    for run in ("one", "two", "three"):
+        runner.start_sync(agents.paying, "x", runs=runs, run=run)
+    monkeypatch.setattr(subprocess, "run", never)
+    rounds(runs, "command:true", hook.target)
+    assert (len(asked), len(hook.came)) == (1, 3)
+    asked.clear()
+    rounds(runs, "command:true", hook.target, count=4)
+    assert (len(set(asked)), len(asked), len(hook.came)) == (3, 4, 3)
+    assert asked[0] == asked[3]
+
+
 @pytest.mark.fault("a round of telling fails for whatever reason")
 def test_a_round_that_fails_is_not_the_last(runs: Path, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker goes on, so nobody would notice that nobody is told any more."""

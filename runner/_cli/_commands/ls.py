@@ -130,14 +130,11 @@ def inbox(runs: str, *, as_json: bool) -> None:
 
     With the exact arguments, and the commands that answer. Runs that are over ask nothing.
     """
-
-    def read(info: runner.RunInfo) -> State:
-        return runner.read_state(info.run, runs)
-
-    def unreadable(run: str, error: Exception) -> None:
-        out.err(f"{run} can't be read: {error}")
-
-    found = question_text.of_all(runner.list_unfinished(runs), read, unreadable)
+    found = question_text.of_all(
+        runner.list_unfinished(runs),
+        lambda info: runner.read_state(info.run, runs),
+        lambda run, error: out.err(f"{run} can't be read: {error}"),
+    )
     if as_json:
         out.as_json([_question_facts(state, question, runs) for state, question in found])
         return

@@ -56,6 +56,7 @@ class Notifier:
     def __init__(self, targets: Sequence[str], runs: str) -> None:
         self._tell = {target: _target(target) for target in targets}
         self._store = eventlog.store(runs)
+        self._late: dict[str, float] = {}  # by key: when a target let the time of this question run out
         self._loop = asyncio.get_running_loop()
         self._asked = asyncio.Event()
 
@@ -77,23 +78,33 @@ class Notifier:
                     await self._asked.wait()
 
     def round(self) -> None:
-        """Tell every target of every open question that it was not told of; forget whom of what is open no more."""
+        """Tell every target of every open question that it was not told of; forget whom of what is open no more.
+
+        A target that does not answer in time is left alone for the rest of the round, so that the others need not wait
+        for it question by question. The next round begins with another question.
+        """
         noted, found = self._store.notes(), runner.list_runs(self._store)  # in this order: what is noted was asked
         unread = [info.run for info in found if info.problem is not None]
         asked = question_text.of_all(
             found, lambda info: runner.read_state(info.run, self._store), lambda run, _: unread.append(run)
         )
-        keys = [hashlib.sha256(f"{state.uid}/{question.id}".encode()).hexdigest() for state, question in asked]
-        for key, (state, question) in zip(keys, asked, strict=True):
+        open_ = {hashlib.sha256(f"{state.uid}/{one.id}".encode()).hexdigest(): (state, one) for state, one in asked}
+        self._late = {key: late for key, late in self._late.items() if key in open_}
+        silent = set[str]()
+        for key in sorted(open_, key=lambda key: self._late.get(key, 0)):
+            state, question = open_[key]
             for target, tell in self._tell.items():
                 note = f"{key}.{hashlib.sha256(f'{key} {target}'.encode()).hexdigest()[:32]}"
-                if note in noted:
+                if note in noted or target in silent:
                     continue
-                if tell(key, _body(key, state, question)):
+                told = tell(key, _body(key, state, question))
+                if told:
                     self._store.note(note)
-                else:
-                    _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
-        open_ = set(keys)
+                    continue
+                _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
+                if told is None:
+                    silent.add(target)
+                    self._late[key] = time.monotonic()
         if not unread:  # else nobody knows what those ask
             self._store.unnote([note for note in noted if note.partition(".")[0] not in open_])
 
@@ -112,7 +123,7 @@ def _body(key: str, state: State, question: Question) -> bytes:
 
 
 def _target(target: str) -> Any:
-    """What tells a target: given a key and a body, whether it was told. Raises `Refused`, status 2."""
+    """What tells a target of a key and a body, as `_posted` and `_ran` do. Raises `Refused`, status 2."""
     kind, _, where = target.partition(":")
     with contextlib.suppress(ValueError):  # no address, or a quote that does not end
         if kind == "webhook" and _is_address(url := urllib.parse.urlsplit(where)):
@@ -133,8 +144,8 @@ def _is_address(url: urllib.parse.SplitResult) -> bool:
     return written and url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
 
 
-def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> bool:
-    """Whether a server took it; a redirect is not followed, and nothing of the address is said anywhere."""
+def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> bool | None:
+    """Whether a server took it, None if it let the time run out; no redirect is followed, no address said anywhere."""
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     at = str(int(time.time()))
     signed = hmac.new(secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()
@@ -144,19 +155,19 @@ def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes)
         path = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
         connection.request("POST", path, body, {**headers, "X-Refold-Signature": f"sha256={signed}"})
         return connection.getresponse().status // 100 == 2  # noqa: PLR2004 (any success)
-    except (OSError, http.client.HTTPException):
-        return False
+    except (OSError, http.client.HTTPException) as error:
+        return None if isinstance(error, TimeoutError) else False
     finally:
         connection.close()
 
 
-def _ran(words: Sequence[str], key: str, body: bytes) -> bool:
-    """Whether a command ended well."""
+def _ran(words: Sequence[str], key: str, body: bytes) -> bool | None:
+    """Whether a command ended well, None if it let the time run out."""
     try:
         done = subprocess.run(  # noqa: S603 (the user's own words)
             words, input=body, env={**os.environ, "REFOLD_NOTIFY_KEY": key}, timeout=PATIENCE, check=False,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False if isinstance(error, OSError) else None
     return done.returncode == 0
