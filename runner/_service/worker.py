@@ -172,7 +172,8 @@ class Worker:
             try:
                 await step()
             except Exception as error:  # noqa: BLE001 (whatever it is, the worker goes on looking)
-                self._carrier.report(ALL, error)
+                if not self._carrier.waits(ALL):  # else another step has said it
+                    self._carrier.report(ALL, error)
                 await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:

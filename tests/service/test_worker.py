@@ -17,6 +17,7 @@ import eventlog
 import runner
 import runner.testing
 from replay.events import RunResumed, RunStarted
+from runner._service import carrier
 from tests.service import scenes
 from tests.support import stage
 
@@ -97,6 +98,28 @@ def test_two_workers_that_start_the_same_ids_share_the_runs(runs: Path, tmp_path
 
     asyncio.run(main())
     assert sorted(scenes.effects_of(tmp_path / "effects")) == sorted(f"r-{number}" for number in range(20))
+
+
+def test_a_place_that_can_not_be_looked_at_is_told_once_and_not_with_each_look(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks for due runs, rings and other processes finds the same; a server away for an hour fills no log."""
+    looks = list[str]()
+    store = eventlog.store(runs)
+
+    def gone(*_: object) -> list[str]:
+        looks.append("gone")
+        raise OSError(5, "gone")
+
+    monkeypatch.setattr(carrier, "AGAIN", (3600.0,))
+    monkeypatch.setattr(store, "due", gone)
+
+    async def main() -> None:
+        async with runner.Worker([stage.agent(["over"])], runs=store) as worker:
+            await until(lambda: len(looks) >= 10)
+            assert worker.problems["all runs"].times == 1
+
+    asyncio.run(main())
 
 
 def test_a_run_that_raises_is_a_problem_and_harms_no_other(runs: Path) -> None:
