@@ -78,6 +78,8 @@ class Queue:
 
         Takes, and raises, what `runner.enqueue` does. What that makes without a job is found by the next look.
         """
+        if agent.name not in self._tasks:
+            raise BadAgent(f"agent {agent.name} is none of this queue's, which are {', '.join(self._tasks)}")
         run = attach.enqueue(agent, task, runs=self._store, inputs=inputs, connection=connection, **more)
         self._tasks[agent.name].configure(connection=connection).defer(run=run)
         return run

@@ -121,6 +121,15 @@ def test_an_answer_to_a_child_run_has_its_parent_carried_on(database: str, tmp_p
         stage.within(PATIENCE, lambda: runner.read_state("p", database).phase == "done")
 
 
+def test_a_run_of_an_agent_without_a_queue_is_refused_before_it_is_made(database: str, tmp_path: Path) -> None:
+    """No worker of procrastinate's would ever look at it."""
+    queue = made(database, tmp_path / "effects")
+    refused = pytest.raises(runner.BadAgent, match=r"agent other is none of this queue's, which are agent, patient")
+    with psycopg.connect(database) as connection, refused:
+        queue.enqueue(stage.agent(["over"], name="other"), stage.TASK, run="r", connection=connection)
+    assert eventlog.store(database).names() == []
+
+
 def test_runs_in_a_directory_are_refused(tmp_path: Path) -> None:
     """No other machine could carry them on."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector())
