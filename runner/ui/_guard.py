@@ -80,7 +80,7 @@ class Guard:
             given = request.query_params.get("token")
             if given is not None and hmac.compare_digest(given.encode(), self._token):
                 return self._welcome(request)
-            if not hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self._session().encode()):
+            if not hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self._made("session", "").encode()):
                 return PlainTextResponse("Open the address that `refold ui` printed: it holds the token.", 401)
         elif self._identify is not None:
             found = self._identify(request)
@@ -95,11 +95,8 @@ class Guard:
         url = request.url.remove_query_params("token")
         answer = RedirectResponse(url.path + (f"?{url.query}" if url.query else ""), 303)
         path = request.scope.get("root_path") or "/"
-        answer.set_cookie(COOKIE, self._session(), path=path, httponly=True, samesite="strict")
+        answer.set_cookie(COOKIE, self._made("session", ""), path=path, httponly=True, samesite="strict")
         return answer
-
-    def _session(self) -> str:
-        return self._made("session", "")
 
     def _made(self, what: str, whom: str) -> str:
         return hmac.new(self._secret, f"{what}:{whom}".encode(), hashlib.sha256).hexdigest()
