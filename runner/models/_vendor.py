@@ -25,6 +25,8 @@ from runner.models._wire import Wire
 HIDDEN = 1024
 """Tokens that a vendor may add to a request: the instructions by which its model knows how to use tools."""
 MAX_TOKENS = 16_384
+MOST_TOKENS = 1 << 40
+"""More than any request has: whoever says so does not count."""
 
 OnText = Callable[[str, str], None]
 """Takes the id of the run and a piece of text."""
@@ -200,12 +202,19 @@ class Vendor(ABC):
 
 def count(value: object) -> int:
     """A number of tokens; anything else counts as 0."""
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value < MOST_TOKENS else 0
+
+
+def tells(told: object, *names: str) -> bool:
+    """Whether each of these is a number of tokens. An ask that is not counted costs as much as it may."""
+    return isinstance(told, Mapping) and all(
+        type(told.get(name)) is int and 0 <= told[name] < MOST_TOKENS for name in names
+    )
 
 
 def usage(told: Mapping[str, Any] | None, sent: str, came: str) -> Usage | None:
     """What was used, as OpenAI's two APIs tell it: the tokens that were `sent`, with details, and those that `came`."""
-    if not told:
+    if told is None or not tells(told, sent, came):
         return None
     details = told.get(f"{sent}_details") or {}
     return Usage(

@@ -20,7 +20,7 @@ from replay.messages import Result, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._output import ANTHROPIC
-from runner.models._vendor import Parsed, Vendor, count, texts
+from runner.models._vendor import Parsed, Vendor, count, tells, texts
 
 WRAP = "INVALID_JSON"
 
@@ -163,7 +163,7 @@ class Anthropic(Vendor):
                 cache_read_tokens=read,
                 cache_write_tokens=written,
             )
-            if usage
+            if tells(usage, "input_tokens", "output_tokens")
             else None,
             more={
                 "cache_write_1h_tokens": count((usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens")),

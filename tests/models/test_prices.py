@@ -52,6 +52,27 @@ def claude(url: str) -> Anthropic:
     return Anthropic("claude-sonnet-5-5", base_url=url)
 
 
+@pytest.mark.fault("a provider that does not count")
+@pytest.mark.parametrize("wrong", [-5, 10**400, "many", None, 1.5, True])
+@pytest.mark.parametrize(
+    ("name", "made", "sent", "came"),
+    [
+        ("anthropic", lambda url: Anthropic("m", base_url=url, prices=PRICE), "input_tokens", "output_tokens"),
+        ("responses", lambda url: Responses("m", base_url=f"{url}/v1", prices=PRICE), "input_tokens", "output_tokens"),
+        ("chat", lambda url: Chat("m", base_url=f"{url}/v1", prices=PRICE), "prompt_tokens", "completion_tokens"),
+    ],
+)
+def test_tokens_that_are_no_number_cost_as_much_as_they_may(
+    name: str, made: Any, sent: str, came: str, wrong: Any
+) -> None:
+    """The reply is paid and is kept; counted as nothing, a limit in dollars would never be reached."""
+    most = made("http://x").bound(request())
+    for usage in ({sent: wrong, came: 5}, {sent: 5, came: wrong}, {sent: 5}):
+        reply = asked(made, body(name, "m", **usage))
+        assert (reply.text, reply.dollars) == ("Done.", most.dollars)
+        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (most.input_tokens, most.output_tokens)
+
+
 def test_anthropics_tokens_have_four_prices_and_searches_one() -> None:
     """Input, cache reads, cache writes for five minutes and for an hour: 2, 0.1, 2.5 and 4 a million; output 10."""
     usage: dict[str, Any] = {"input_tokens": 100_000, "output_tokens": 10_000, "cache_read_input_tokens": 1_000_000}
