@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CLOCK_BACK = timedelta(seconds=60)
+LONGEST_SLEEP = 60.0
+"""Seconds: a sleep does not count those during which the machine was suspended, so the time is looked at again."""
 
 
 class Clock:
@@ -72,7 +74,7 @@ class LogClock:
     async def until(self, moment: datetime) -> None:
         """Waits until a moment of log time."""
         while (left := self.left(moment)) > 0:
-            await self.clock.sleep(left)
+            await self.clock.sleep(min(left, LONGEST_SLEEP))
 
     def alarm(self, moment: datetime, ring: Callable[[], None]) -> asyncio.Task[None]:
         """Ring at a moment of log time, unless what this returns is cancelled before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +75,25 @@ def test_without_it_the_process_sleeps(left: Path) -> None:
     clock = stage.Ticking()
     assert stage.finished(runner.resume_sync("r", stage.agent(CALL, act), runs=left, clock=clock)) == "over"
     assert sum(clock.slept) >= 60
+
+
+class Suspended(stage.Ticking):
+    """A clock of a machine that is suspended for an hour in its first sleep, which that does not shorten."""
+
+    def wall(self) -> datetime:
+        """The time of day."""
+        return self.at + timedelta(hours=len(self.slept) > 0)
+
+
+def test_a_wait_ends_soon_after_the_machine_was_suspended_beyond_its_end(left: Path) -> None:
+    """The rest of it was slept out, however long ago the run was to go on."""
+    clock = Suspended()
+
+    @runner.tool(name="act")
+    def busy(call: runner.Call) -> str:
+        if call.n == 1:
+            raise runner.ToolFailed("busy", retry_after=3600)
+        return "done"
+
+    assert stage.finished(runner.resume_sync("r", stage.agent(CALL, busy), runs=left, clock=clock)) == "over"
+    assert sum(clock.slept) <= 60

@@ -125,21 +125,21 @@ def test_what_only_reads_may_be_redirected(runs: Path) -> None:
     assert stranger.keys == [None]
 
 
-def _waits(runs: Path, after: str, **options: Any) -> list[float]:
+def _waits(runs: Path, after: str, **options: Any) -> float:
     clock = stage.Ticking()
     with wire.service(wire.answers(429, "", [("retry-after", after)])) as service:
         made = runner.Tool(SYNC.send("POST", service.url), name="act", attempts=2, **options)
         stage.start([runner.testing.tool_calls(("act", {})), "done"], made, runs=runs, clock=clock)
-    return clock.slept
+    return sum(clock.slept)
 
 
 @pytest.mark.fault("a service asks for a year")
 @pytest.mark.parametrize("after", ["31536000", "1e300", "Fri, 31 Dec 2199 23:59:59 GMT"])
 def test_a_service_that_asks_for_a_year_gets_the_most_that_its_tool_waits(after: str, runs: Path) -> None:
     """An hour, or what the tool says."""
-    assert _waits(runs / "a", after) == [3600.0]
-    assert _waits(runs / "b", after, max_wait=90) == [90.0]
-    assert _waits(runs / "c", "30", max_wait=90) == [30.0]
+    assert _waits(runs / "a", after) == 3600.0
+    assert _waits(runs / "b", after, max_wait=90) == 90.0
+    assert _waits(runs / "c", "30", max_wait=90) == 30.0
 
 
 @pytest.mark.fault("a service asks for a year")
@@ -153,7 +153,7 @@ def test_a_tool_that_passes_a_service_s_wish_on_waits_no_longer(runs: Path) -> N
         clock = stage.Ticking()
         made = runner.Tool(act, attempts=2, max_wait=most)
         stage.start([runner.testing.tool_calls(("act", {})), "done"], made, runs=runs / str(most), clock=clock)
-        assert clock.slept == [most]
+        assert sum(clock.slept) == most
 
 
 def test_json_is_parsed_as_before(runs: Path) -> None:
