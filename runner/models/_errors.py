@@ -40,7 +40,7 @@ LASTING_KINDS = frozenset({
 """Kinds of errors that asking again does not change, as are all that begin with `invalid_`."""
 
 MOST_WORDS = 600
-_STATUSES = range(400, 600)
+_STATUSES = frozenset(map(str, range(400, 600)))
 CONVERSATION_STATUSES = frozenset({400, 422})
 _limit = re.compile(r"context.(length|window)|too (long|large|many)|credit|billing|quota|safety|policy", re.IGNORECASE)
 _conversation = re.compile(
@@ -68,7 +68,7 @@ def incomplete(why: str) -> ModelError:
 def said(body: str) -> ModelError:
     """An error that the provider reported where a reply, or the rest of one, should have been."""
     names, words = _words(body)
-    statuses = [int(name) for name in names if name.isdecimal() and int(name) in _STATUSES]
+    statuses = [int(name) for name in names if name in _STATUSES]
     why = f"the provider reported an error{names[0] and f' ({names[0]})'}: {words}"
     return ModelError(why, transient=_passes(statuses[0] if statuses else None, names), billed=True)
 

@@ -79,6 +79,7 @@ STREAMED_ERRORS = [
     ("chat", '{"error":{"code":"503","type":"upstream","message":"busy"}}', True),
     ("chat", '{"error":{"code":429,"type":"insufficient_quota","message":"busy"}}', False),
     ("chat", '{"error":{"code":"context_length_exceeded","message":"busy"}}', False),
+    ("chat", '{"error":{"code":"' + "4" * 5_000 + '","type":"invalid_prompt","message":"busy"}}', False),
     ("chat", '{"error":{"code":"invalid_prompt","message":"busy"}}', False),
 ]
 
