@@ -139,13 +139,15 @@ class Durable:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
 
         Args:
-            name: The n-th step of a name is handed back as the n-th of it, also one that failed.
+            name: The n-th step of a name is handed back as the n-th of it, also one that failed. Branches that run side
+                by side come in another order in each life: their steps need names of their own.
             body: Gives a value that JSON holds.
 
         Raises:
             StepFailed, Exception: The body raised, now or when it ran: an error of Python's own as such a one, any
                 other as the nearest of Python's own that it is a kind of, or as `StepFailed`.
-            BadAgent: The value is none that JSON holds.
+            BadAgent: The name is no text, or the value none that JSON holds.
+            NotStorable: The value takes more than a line holds, 16 MiB. Its body has run, and runs again.
         """
         return await self._steps.take(name, body)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from replay.events import StepRecorded
-from runner._agent import sanitize
+from runner._agent import json_text, sanitize
 from runner._durable.cursor import Cursor, built_in
 from runner._durable.pump import Pump
 from runner.errors import StepFailed
@@ -29,6 +29,9 @@ class Steps:
     async def take(self, name: str, body: Callable[[], object]) -> Any:
         """What the next step of this name came to, or comes to now."""
         self._pump.check()
+        given: object = name
+        if not isinstance(given, str) or json_text.without_surrogates(given) != given:  # before its body has run
+            self._pump.refuse(f"the name of a step is {given!r:.60}, not text that a log holds")
         n, known = self._cursor.step(name)
         await asyncio.sleep(0)  # for others beside this one, which come in the order of the life that computed it
         cause = None

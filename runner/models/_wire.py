@@ -18,6 +18,9 @@ from runner.models._pieces import Assembly
 
 MOST = 64 << 20
 """The most bytes of one reply: more than any reply that a log can hold."""
+MOST_REFUSAL = 64 << 10
+"""The most bytes of a refusal that are read: its words come first."""
+REFUSED = 400
 
 _ends = re.compile(rb"\r\n|\n|\r(?!\Z)")
 
@@ -49,6 +52,30 @@ class Events:
 def _certificates() -> Any:
     """The machine's certificates, read once: that takes longer than all else that opens a client."""
     return importlib.import_module("httpx2").create_ssl_context()
+
+
+@functools.cache
+def _refusals() -> Any:
+    """What lets an SDK read the beginning of a refusal alone: it reads all that comes before it gives any of it."""
+    http = importlib.import_module("httpx2")
+
+    class Beginning(http.AsyncByteStream):  # type: ignore[name-defined,misc] # imported when it is used
+        def __init__(self, whole: Any) -> None:
+            self.aclose = whole.aclose
+            self._whole = whole
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._whole:
+                yield chunk
+                if (size := size + len(chunk)) > MOST_REFUSAL:
+                    return
+
+    async def shorten(response: Any) -> None:
+        if response.status_code >= REFUSED:
+            response.stream = Beginning(response.stream)
+
+    return shorten
 
 
 class Wire:
@@ -87,7 +114,7 @@ class Wire:
         if self._given is not None:
             yield self._given.with_options(max_retries=0)
             return
-        http = self._sdk.DefaultAsyncHttpxClient(verify=_certificates())
+        http = self._sdk.DefaultAsyncHttpxClient(verify=_certificates(), event_hooks={"response": [_refusals()]})
         async with self._kind(max_retries=0, base_url=self._base_url, http_client=http) as client:
             yield client
 

@@ -50,6 +50,17 @@ class Shop:
             self.seen.append(f"{type(error).__name__}({error})")
 
 
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize("name", [3, None, "\ud800"])
+async def test_a_name_that_no_log_holds_is_refused_before_the_step_is_computed(tmp_path: Path, name: Any) -> None:
+    """Its body would run in every life anew."""
+    shop = Shop()
+    with pytest.raises(runner.BadAgent, match="the name of a step is"):
+        async with durable("t", runs=tmp_path, run="r") as run:
+            await run.step(name, shop.body("7"))
+    assert shop.computed == []
+
+
 @pytest.mark.parametrize("after", [1, 2])
 @pytest.mark.parametrize(
     ("error", "seen"),

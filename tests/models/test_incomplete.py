@@ -178,6 +178,17 @@ def test_a_reply_without_end_is_broken_off(name: str, streamed: bool, monkeypatc
     assert error.why == "the reply is longer than 300 bytes"
 
 
+@pytest.mark.fault("endless stream")
+@pytest.mark.parametrize("status", [400, 429, 500])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_of_a_refusal_without_end_the_beginning_is_read(name: str, status: int) -> None:
+    """An SDK reads it whole, and this one never ends."""
+    endless = [b'{"error": {"message": "no such thing'] + [b" and more" * 1000] * 20
+    error = failed(name, Answer(endless, status, headers={"x-hang": "yes"}))
+    assert (error.transient, error.billed) == (status != 400, status == 500)
+    assert f"{status}" in error.why
+
+
 @pytest.mark.fault("error in a body of a 200")
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("code", "transient"), [(400, False), (404, False), (429, True), (500, True), (502, True)])
