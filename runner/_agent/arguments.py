@@ -26,6 +26,7 @@ from runner._agent.json_values import NOTHING, Path, at, meant, place, shown
 from runner._agent.signature import Parameter, Signature
 from runner._agent.typed import repaired
 
+AGAIN = "Call the tool again with all of these put right"  # said to the model
 MOST_PROBLEMS = 10
 KEPT, KEPT_SIZE = 256, 4096
 """How many calls' arguments are kept for one function, and how long they may be."""
@@ -82,7 +83,7 @@ def _listed(problems: list[Problem]) -> str:
     lines = [f"- {place(one.path)}: {one.text}" for one in problems[:MOST_PROBLEMS]]
     if len(problems) > MOST_PROBLEMS:
         lines.append(f"- and {len(problems) - MOST_PROBLEMS} more")
-    return "\n".join(["its arguments do not fit", *lines, "Call the tool again with all of these put right"])
+    return "\n".join(["its arguments do not fit", *lines, AGAIN])
 
 
 def prepare(raw: str, signature: Signature | None = None, validate: Validate | None = None) -> Arguments:

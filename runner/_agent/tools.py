@@ -107,7 +107,7 @@ class Tool(Defaults, Generic[Inputs_contra, Resources_contra]):
             words = declaration.OPTIONS["name"].words
             raise BadTool(self.name, f"a name is {words}: give one with `name=`")
         if (self.effect == "keyed") != (self.key_ttl is not None):
-            raise BadTool(self.name, "`key_ttl` belongs to effect keyed: how long the service keeps a key")
+            raise BadTool(self.name, "effect keyed needs `key_ttl`, how long keys are kept; no other effect has one")
         if self.key_ttl is not None and self.key_ttl <= self.timeout:
             raise BadTool(self.name, "the service must keep the key for longer than the timeout")
         unknown = set(self.once_per) - set(self.schema["properties"])
@@ -276,7 +276,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         effect: What a repeat does: `reads`, `idempotent`, `keyed`, or `non_idempotent` (may do it twice; the default).
         key_ttl: For `keyed`: how long the service remembers a key; it must outlast the timeout.
         approval: Ask a person first: always, or when the function of the arguments says so. Default False.
-        once_per: The arguments that make the call's intent: a second call with them is refused.
+        once_per: The arguments that make the call's intent: a second call with them gets the first one's result.
         timeout: Seconds an attempt may take. Default 60.
         attempts: How many attempts that ended in their own life there may be. Default 3.
         max_wait: Seconds that a service, or the tool, may ask to wait before another attempt. Default an hour.

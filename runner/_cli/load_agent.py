@@ -89,7 +89,8 @@ def load(spec: str) -> Source:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             why = f"there is no module {error.name} in {here} or where Python looks"
-            raise _refused(why, _clash(module)) from error
+            hint = "Run refold where the module is, or name its directory in PYTHONPATH."
+            raise _refused(why, _clash(module) or hint) from error
         raise _failed(f"importing {module}", error) from error
     try:
         found = operator.attrgetter(path)(imported)

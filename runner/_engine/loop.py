@@ -171,7 +171,7 @@ class Life:
             if self.mailbox.held and not state.over:
                 return self._asked_to_end(state, now), error
             if asked and state.stopped is None and not replies.ends(self.agent, state):
-                why = "the run was cancelled" if error is not None else "a signal asked it to park"
+                why = "the run was cancelled" if error is not None else "its process was asked to end"
                 return [RunStopped(reason="Interrupted", detail=why)], error
             intents = self.decide(self.agent, state, now)
             return intents if self.rest == math.inf else [self._rested(intent, now) for intent in intents], error

@@ -7,6 +7,7 @@ import msgspec
 from replay import CallState, State
 from replay.values import ToolDefinition
 from runner._agent.agent import AnyAgent
+from runner._agent.arguments import AGAIN
 from runner._agent.tools import Tool
 from runner._policy import approvals
 
@@ -51,7 +52,8 @@ def issues(state: State, agent: AnyAgent, call: CallState) -> Iterator[Preflight
         yield PreflightIssue("schema-changed", says, blocks=call.in_doubt, call=id_)
     taken = call.bound is not None or call.attempts  # an earlier process could take them
     if problem is not None and (taken or was is None or was.digest != tool.definition.digest):
-        says = f"the current {name} can't take the arguments of call {id_}: {problem}"
+        reasons = "; ".join(line.removeprefix("- ") for line in problem.splitlines() if line != AGAIN)
+        says = f"the current {name} can't take the arguments of call {id_}: {reasons}"
         yield PreflightIssue("schema-changed", says, blocks=True, call=id_)
     if was is not None:
         yield from _protections(state, was, tool, call)

@@ -90,7 +90,7 @@ def test_the_workspace_of_a_run_must_be_a_directory(refold: Refold, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("nowhere_at_all:agent", "there is no module nowhere_at_all"),
+        ("nowhere_at_all:agent", "name its directory in PYTHONPATH"),
         ("tests.nowhere_at_all:agent", "there is no module tests.nowhere_at_all"),
         (f"{AGENTS}:nobody", "has no nobody"),
         (f"{AGENTS}:NOT_AN_AGENT", "is of type str, not a runner.Agent"),

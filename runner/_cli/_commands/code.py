@@ -57,7 +57,8 @@ def page(found: Retraced, agent: str) -> Iterator[out.Row]:
             f"the current code decides the same, at all {found.decisions:,} decisions up to line {found.seq}",
         )
     else:
-        yield "verdict", f"the current code decides differently, after {found.decisions:,} decisions that are the same"
+        same = f"{found.decisions:,} {'decision that is' if found.decisions == 1 else 'decisions that are'} the same"
+        yield "verdict", f"the current code decides differently, after {same}"
         yield "divergence", f"line {split.seq}, {split.at:%Y-%m-%d %H:%M:%S} UTC: {split.why}"
     for (_, part), drifts in _by_part(found.drift).items():
         first = drifts[0]

@@ -98,7 +98,7 @@ def _unasked(approve: Literal["ask", "off"] = "ask") -> Story:
     story = Story(tools.agent(approve=approve))
     story.go()
     reply = named(Reply(calls=(ToolCall(tool="send", arguments=A),)), 1)
-    story.write(ReplySaved(reply=reply), RunStopped(reason="Interrupted", detail="a signal asked it to park"))
+    story.write(ReplySaved(reply=reply), RunStopped(reason="Interrupted", detail="its process was asked to end"))
     return story
 
 
@@ -111,7 +111,7 @@ def _parked() -> Story:
     """A run that a signal stopped before its second ask, as a deploy does."""
     story = _looked()
     story.die()
-    story.write(RunStopped(reason="Interrupted", detail="a signal asked it to park"))
+    story.write(RunStopped(reason="Interrupted", detail="its process was asked to end"))
     return story
 
 
@@ -157,7 +157,12 @@ BLOCKED: dict[str, Blocked] = {
         *(_called("push"), _with(tools.make("push", "non_idempotent")), "effect-changed"),
         "call 1.0 of push was marked as keyed, the current tool is non_idempotent",
     ),
-    "other arguments": (_called("push"), _with(stricter), "schema-changed", "the current push can't take"),
+    "other arguments": (
+        _called("push"),
+        _with(stricter),
+        "schema-changed",
+        "can't take the arguments of call 1.0: its arguments do not fit; ",
+    ),
     "arguments that were taken": (_doubt("push"), _with(_only("b")), "schema-changed", "no such cause"),
     "off, asked": (_paused, _with(approve="off"), "policy-changed", "would answer 1.0-approve in a person's stead"),
     "off, unasked": (_unasked, _with(approve="off"), "policy-changed", "would answer 1.0-approve in a person's stead"),

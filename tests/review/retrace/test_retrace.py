@@ -122,7 +122,7 @@ def test_the_command_shows_both_sides_of_a_divergence_and_fails(looked: str, ref
     refold("retrace", looked, f"{AT}looking_elsewhere").ends(
         1,
         out=[
-            "decides differently, after 1 decisions",
+            "decides differently, after 1 decision that is the same",
             "line 3",
             '- the attempt of a call: {"call": "1.0"',
             "there is no tool named 'look'",
