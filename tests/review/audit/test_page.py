@@ -1,4 +1,4 @@
-"""The page's scale and its cuts: every bar on it, every text within the budget."""
+"""The page's axis and its cuts: every bar on it, every text within the budget."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -32,7 +32,7 @@ def percent(text: str) -> float:
 @settings(max_examples=50)
 @given(SPANS)
 def test_the_axis_keeps_the_order_of_times_and_ends_at_its_edges(spans: list[float]) -> None:
-    """What came later never stands before what came earlier, however the scale is cut."""
+    """What came later never stands before what came earlier."""
     times = moments(spans)
     axis = Axis(times)
     places = [axis.place(time) for time in times]
@@ -46,20 +46,11 @@ def test_the_axis_keeps_the_order_of_times_and_ends_at_its_edges(spans: list[flo
         assert percent(bar.w) >= 0.4
 
 
-def test_a_night_between_two_lives_is_cut_and_said() -> None:
-    """Otherwise it would be all that can be seen."""
-    axis = Axis(moments([1.0] * 10 + [36_000.0] + [1.0] * 10))
-    (cut,) = axis.cuts()
-    assert cut.seconds == 36_000
-    assert percent(cut.w) < 15
-    ticks = [tick.seconds for tick in axis.ticks()]
-    assert ticks == sorted(ticks)
-    assert (ticks[0], ticks[-1]) == (0, 36_020)
-
-
-def test_what_half_of_all_stretches_take_is_not_cut() -> None:
-    """A slow model beside fast tools is no exception; it is what the run was."""
-    assert list(Axis(moments([0.001, 30.0] * 20)).cuts()) == []
+def test_the_axis_is_linear_and_says_so() -> None:
+    """Its ticks stand at equal distances and times, from the first line to the last."""
+    axis = Axis(moments([1.0, 9.0]))
+    assert axis.place(BEGIN + timedelta(seconds=1)) == 10
+    assert [*axis.ticks()] == [(f"{20 * n}.00%", 2.0 * n) for n in range(6)]
 
 
 def test_a_history_of_one_moment_has_a_scale() -> None:
@@ -67,7 +58,7 @@ def test_a_history_of_one_moment_has_a_scale() -> None:
     axis = Axis([BEGIN, BEGIN])
     assert percent(axis.bar(BEGIN, BEGIN).w) > 0
     assert list(axis.ticks()) == []
-    assert list(Axis([]).cuts()) == []
+    assert list(Axis([]).ticks()) == []
 
 
 def texts_of(texts: list[str], events: int = 1) -> Texts:

@@ -1,24 +1,8 @@
-"""The page's time axis: one scale for every bar. It is linear in time, with two exceptions.
+"""The page's time axis: one linear scale for every bar, from the first line that is shown to the last."""
 
-The few gaps between two lines that are longer than all shorter ones together are drawn with a tenth of the rest, and
-marked as cut: a run that waited a day still shows its seconds. And every gap has an equal share of a third of the
-width: what took a millisecond beside what took a minute can still be seen.
-"""
-
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import accumulate, pairwise
 from typing import NamedTuple
-
-SHARE = 0.12
-"""How much of all that is not cut one cut stretch takes."""
-
-ALIKE = 1 / 3
-"""The part of the width that every stretch has an equal share of, however short it was."""
-
-FEW = 0.9
-"""The part of all stretches that is never cut: what is common is no exception, however long."""
 
 LEAST = 0.4
 """The narrowest bar that can be seen and met by a finger, in percent."""
@@ -27,32 +11,24 @@ TICKS = 5
 
 
 class Bar(NamedTuple):
-    """A place on the axis: where it begins and how long it is, in percent of the width; and seconds that are said."""
+    """A place on the axis: where it begins and how long it is, in percent of the width."""
 
     x: str
-    w: str = ""
-    seconds: float = 0.0
+    w: str
 
 
 class Axis:
-    """The scale that the moments of a history make: two lists, of seconds and of places in percent, side by side."""
+    """The scale that the moments of a history make."""
 
     def __init__(self, moments: Iterable[datetime]) -> None:
-        points = sorted(set(moments))
-        self._began = points[0] if points else None
-        self._points = [(point - points[0]).total_seconds() for point in points]
-        stretches = [after - before for before, after in pairwise(self._points)]
-        longest, short = _threshold(stretches)
-        drawn = [stretch if stretch <= longest else short for stretch in stretches]
-        total = sum(drawn) or 1.0
-        shares = [(1 - ALIKE) * length / total + ALIKE / len(drawn) for length in drawn]
-        self._places = [100 * place for place in accumulate(shares, initial=0.0)]
-        self._cut = [index for index, stretch in enumerate(stretches) if stretch > longest]
+        points = list(moments)
+        self._began = min(points, default=None)
+        self._seconds = (max(points) - min(points)).total_seconds() if points else 0.0
 
     def place(self, moment: datetime) -> float:
         """Where a moment lies, in percent; what lies outside stands at the edge."""
         assert self._began is not None
-        return _across((moment - self._began).total_seconds(), self._points, self._places)
+        return 100 * min(max((moment - self._began).total_seconds() / (self._seconds or 1.0), 0.0), 1.0)
 
     def bar(self, began: datetime, ended: datetime | None) -> Bar:
         """A bar from one moment to another, or to the end of the history; never too narrow to be seen."""
@@ -60,36 +36,10 @@ class Axis:
         width = max(right - left, LEAST)
         return Bar(_percent(min(left, 100 - width)), _percent(width))
 
-    def cuts(self) -> Iterator[Bar]:
-        """The stretches that are drawn shorter than they were, with how long they were."""
-        for index in self._cut:
-            left, right = self._places[index], self._places[index + 1]
-            yield Bar(_percent(left), _percent(right - left), self._points[index + 1] - self._points[index])
-
-    def ticks(self) -> Iterator[Bar]:
-        """Places at equal distances, each with its time since the beginning."""
-        for place in [100 * index / TICKS for index in range(TICKS + 1)] if len(self._points) > 1 else ():
-            yield Bar(_percent(place), seconds=_across(place, self._places, self._points))
-
-
-def _across(value: float, scale: Sequence[float], other: Sequence[float]) -> float:
-    """What a value of one scale is on another whose points stand at the same indexes; the ends for what is outside."""
-    after = bisect_right(scale, value)
-    if after in (0, len(scale)):
-        return other[min(after, len(other) - 1)]
-    part = (value - scale[after - 1]) / (scale[after] - scale[after - 1])
-    return other[after - 1] + part * (other[after] - other[after - 1])
-
-
-def _threshold(stretches: list[float]) -> tuple[float, float]:
-    """The longest stretch that is drawn as it is, and the length that longer ones are drawn with."""
-    ordered = sorted(stretches)
-    shorter = 0.0
-    for index, stretch in enumerate(ordered):
-        if index >= FEW * len(ordered) - 1 and 0 < shorter < stretch:
-            return shorter, SHARE * shorter
-        shorter += stretch
-    return float("inf"), 0.0
+    def ticks(self) -> Iterator[tuple[str, float]]:
+        """Places at equal distances, each with its seconds since the beginning."""
+        for index in range(TICKS + 1) if self._seconds else ():
+            yield _percent(100 * index / TICKS), self._seconds * index / TICKS
 
 
 def _percent(value: float) -> str:
