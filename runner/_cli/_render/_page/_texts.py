@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
 from markupsafe import Markup
 
 import runner
@@ -29,17 +28,13 @@ MARGIN = 4_096
 LONG_LINE = 20_000
 """Characters of a text that a short line is made from."""
 
-MOST_FIELDS = 40
-"""Arguments and results with more fields are shown as they came."""
-
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _PARTIAL = re.compile(r"&[a-z]{0,3}\Z")
 
 
-class Part(NamedTuple):
+class Shown(NamedTuple):
     """One text, ready to stand between two tags; `cut` is how many characters the whole has, if this is not all."""
 
-    name: str
     html: Markup
     cut: int
 
@@ -57,22 +52,14 @@ class Texts:
         """`text` on one line of at most `most` characters, masked, not escaped: the template does that."""
         return one_line(self._mask(text[:LONG_LINE]), most)
 
-    def parts(self, text: str, *, as_it_came: bool = False) -> list[Part]:
-        """`text` by the fields of the JSON object that it is, else whole; together they keep within the limit.
-
-        A name may say that what stands beside it is a secret, so the whole is masked before it is taken apart.
-        """
+    def shown(self, text: str) -> Shown:
+        """`text` as it came, but for what is masked, as far as the limit allows."""
         if len(text) > self.limit + 2 * MARGIN:
             head = self._mask(text[: self.limit + 2 * MARGIN])
-            return [Part("", _cut(_escaped(head[:-MARGIN]), self.limit), len(text))]
-        left, parts = self.limit, list[Part]()
-        whole = self._mask(text)
-        for name, value in [("", whole)] if as_it_came else _fields(whole):
-            shown = self._mask(value)
-            data = _escaped(shown)
-            parts.append(Part(self.line(name, 80), _cut(data, left), len(shown) if len(data) > left else 0))
-            left = max(left - len(data), 0)
-        return parts
+            return Shown(_cut(_escaped(head[:-MARGIN]), self.limit), len(text))
+        masked = self._mask(text)
+        data = _escaped(masked)
+        return Shown(_cut(data, self.limit), len(masked) if len(data) > self.limit else 0)
 
     def hides(self, text: str) -> bool:
         """Whether something of `text` looks like a secret."""
@@ -103,18 +90,3 @@ def _limit(sizes: list[int], budget: int) -> int:
             return share
         budget -= size
     return sizes[-1] if sizes else budget
-
-
-def _fields(text: str) -> list[tuple[str, str]]:
-    """The fields of a JSON object, strings as what they say; any other text is one field without a name."""
-    try:
-        fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        if 0 < len(fields) <= MOST_FIELDS:
-            return [(name, _value(bytes(raw).decode())) for name, raw in fields.items()]
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        pass
-    return [("", text)]
-
-
-def _value(raw: str) -> str:
-    return msgspec.json.decode(raw, type=str) if raw.startswith('"') else raw
