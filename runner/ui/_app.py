@@ -237,7 +237,7 @@ def _facts(request: Request) -> dict[str, Any]:
 
 
 def _shown(request: Request, name: str, status: int = 200, **more: Any) -> Response:
-    texts = Texts(runner.review.SECRET_PATTERNS, (), 0)
+    texts = Texts(runner.review.SECRET_PATTERNS, ())
     page = _templates().get_template(name).render(**_facts(request), texts=texts, **more)
     return Response(page, status, media_type="text/html")
 

@@ -148,7 +148,7 @@ def test_secrets_are_masked_in_every_place_they_are_shown_in(written: Written, r
 def test_a_secret_across_the_end_of_what_is_shown_is_masked() -> None:
     """A text is cut after its secrets are found, wherever the cut falls."""
     secret = "sk-" + "abcdefgh" * 10
-    texts = Texts(runner.review.SECRET_PATTERNS, [], events=1)
+    texts = Texts(runner.review.SECRET_PATTERNS, [])
     texts.limit = 500
     for before in range(410, 510, 7):
         text = "x" * (before - 1) + " " + secret + " y" * 10_000

@@ -6,7 +6,7 @@ whatever a model or a tool wrote. It holds no creation time, no path and no orde
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 import runner
-from replay import Audit, Finding
+from replay import Finding
 from runner._cli._render import audit_text, event_text, question_text
 from runner._cli._render._page import _rows
 from runner._cli._render._page._axis import Axis
@@ -48,7 +48,7 @@ def render(
         sums={line.seq: line.sum for line in audited.lines},
         axis=Axis(each.line.at for each in written),
         waiting=[(call, question) for call in story.calls for question in call.questions if question.answer is None],
-        texts=Texts(patterns, _sharing(story, rows, written), sum(len(line.events) for line in written)),
+        texts=Texts(patterns, [event for line in written for event in line.events]),
         spans=audit_text.spans(story),
         **more,
     )
@@ -83,20 +83,6 @@ def environment(*places: Path) -> jinja2.Environment:
         **looks(),
     }
     return made
-
-
-def _sharing(story: Audit, rows: Sequence[_rows.Row], written: Sequence[_rows.Written]) -> Iterator[str]:
-    """Every text that may be long."""
-    yield story.answer or ""
-    for row in rows:
-        if row.ask is not None:
-            yield from (row.ask.text, row.ask.error)
-        if row.call is not None:
-            yield from (row.call.arguments, row.call.text)
-            yield from (attempt.traceback or attempt.error for attempt in row.call.attempts)
-            yield from (question.arguments for question in row.call.questions)
-    for line in written:
-        yield from line.events
 
 
 def _first(finding: Finding) -> tuple[int, tuple[int, ...], str]:

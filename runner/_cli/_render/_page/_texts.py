@@ -1,12 +1,12 @@
 """Text on the page: what models and tools wrote, made harmless.
 
 Every text is masked first, then what a screen would obey (terminal controls, marks that turn the direction of text) is
-shown by its number, then it is escaped. Long ones are cut by one limit for the whole page, the largest with which all
-texts together keep within the budget, so that no run makes a page that a browser can't open.
+shown by its number, then it is escaped. Long ones are cut by one limit for the whole page, so that no run makes a page
+that a browser can't open.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -14,9 +14,9 @@ from markupsafe import Markup
 import runner
 from runner._cli._render.escape import escape, one_line
 
-EACH, LEAST, MOST_EVENTS = 2_500, 1_000, 4_000
-"""Bytes of text for each event of the log, and how many events count at least and at most: a page of a thousand events
-holds 2.5 MB of texts, the longest page 10 MB.
+EACH, LEAST, MOST_EVENTS = 1_250, 1_000, 4_000
+"""Bytes for each event of the log, and how many events count at least and at most. The story says most of it again: a
+page of a thousand events holds 2.5 MB of texts, the longest page 10 MB.
 """
 
 MOST = 250_000
@@ -40,13 +40,14 @@ class Shown(NamedTuple):
 
 
 class Texts:
-    """Makes every text of a page about so many events. Each of those in `sharing` takes `limit` bytes at most."""
+    """Makes every text of a page about these events. Each takes `limit` bytes at most."""
 
-    def __init__(self, patterns: Sequence[runner.review.SecretPattern], sharing: Iterable[str], events: int) -> None:
+    def __init__(self, patterns: Sequence[runner.review.SecretPattern], events: Sequence[str]) -> None:
         self._patterns = patterns
         self._masked: dict[str, str] = {}
-        budget = EACH * min(max(events, LEAST), MOST_EVENTS)
-        self.limit = min(_limit([len(_escaped(text[:MOST])) for text in sharing], budget), MOST)
+        self.limit, sizes = MOST, [len(_escaped(event[:MOST])) for event in events]
+        while sum(min(size, self.limit) for size in sizes) > EACH * min(max(len(events), LEAST), MOST_EVENTS):
+            self.limit //= 2
 
     def line(self, text: str, most: int) -> str:
         """`text` on one line of at most `most` characters, masked, not escaped: the template does that."""
@@ -79,14 +80,3 @@ def _cut(data: bytes, most: int) -> Markup:
 
 def _escaped(text: str) -> bytes:
     return escape(text).translate(_ESCAPES).encode(errors="backslashreplace")
-
-
-def _limit(sizes: list[int], budget: int) -> int:
-    """The largest limit with which these sizes, each cut to it, keep within the budget together."""
-    sizes = sorted(sizes)
-    for index, size in enumerate(sizes):
-        share = budget // (len(sizes) - index)
-        if size > share:
-            return share
-        budget -= size
-    return sizes[-1] if sizes else budget
