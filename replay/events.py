@@ -159,11 +159,12 @@ class CallsMade(Event, legal="model", decision=True, title="the calls of a progr
 
 
 class StepRecorded(Event, legal=ALIVE, title="a step of a program"):
-    """What a program computed between its calls, as JSON; `n` counts the steps of this name from 0.
+    """What a program computed between its calls, as JSON; `n` counts the steps of this name in its `branch` from 0.
 
     It is handed back when the program runs again, and so is a failure: then `raw` is empty, `error` says how it failed,
     and `error_type` is the nearest of Python's own classes that a program is given. With neither it is tried again: its
-    failure ended the program. The state knows only that one succeeded.
+    failure ended the program. `branch` is a digest of what a task that runs beside others did first, empty for the
+    program's own. The state knows only that one succeeded.
     """
 
     name: Text
@@ -171,6 +172,7 @@ class StepRecorded(Event, legal=ALIVE, title="a step of a program"):
     raw: Text
     error: Text = ""
     error_type: str = ""
+    branch: str = ""
 
 
 class ReplyRefused(Event, legal="model", decision=True, words="why", title="a final reply that is no answer"):

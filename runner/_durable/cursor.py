@@ -1,7 +1,7 @@
 """What the log of a program's run hands back when the program runs again from the top.
 
 1. What is recorded may be taken in any order, by what it is: a request by the digest of its messages, calls by their
-   tools and arguments, a step by its name and number. Tasks that run side by side come in another order each time.
+   tools and arguments, a step by its branch, name and number. Tasks side by side come in another order each time.
 2. Before anything new begins, everything recorded must have been taken: else the program goes another way.
 3. A request that failed is handed back as a failure if its own life went on after it. The last one of a life that ended
    is asked again.
@@ -73,8 +73,8 @@ class Cursor:
         self.done = False
         self.seq = 0
         self.asked = ""
-        self._steps: dict[tuple[str, int], StepRecorded] = {}
-        self._numbers: Counter[str] = Counter()
+        self._steps: dict[tuple[str, str, int], StepRecorded] = {}
+        self._numbers: Counter[tuple[str, str]] = Counter()
         self._here = -1
         self._first = 0
         for line in lines:
@@ -98,9 +98,9 @@ class Cursor:
             case ResultRecorded():
                 self.turns[-1].results[event.call] = event
             case StepRecorded():
-                self._steps[event.name, event.n] = event
+                self._steps[event.branch, event.name, event.n] = event
                 if not (event.raw or event.error):
-                    del self._steps[event.name, event.n]
+                    del self._steps[event.branch, event.name, event.n]
             case RunResumed() | RunForked():
                 self._drop_failed()
             case PhaseChanged(phase="done"):
@@ -150,15 +150,15 @@ class Cursor:
             self._come_to(place, skipping=True)
         return False
 
-    def step(self, name: str) -> tuple[int, StepRecorded | None]:
-        """The number of the next step of this name, and what it came to, if that is recorded."""
-        n = self._numbers[name]
-        self._numbers[name] += 1
-        return n, self._steps.get((name, n))
+    def step(self, branch: str, name: str) -> tuple[int, StepRecorded | None]:
+        """The number of the branch's next step of this name, and what it came to, if that is recorded."""
+        n = self._numbers[branch, name]
+        self._numbers[branch, name] += 1
+        return n, self._steps.get((branch, name, n))
 
-    def went_on(self, name: str, n: int) -> bool:
-        """Whether a later step of this name is recorded: the program went on after one that was cancelled."""
-        return any(one == name and number > n for one, number in self._steps)
+    def went_on(self, branch: str, name: str, n: int) -> bool:
+        """Whether a later step of this name is recorded: the branch went on after one that was cancelled."""
+        return any(one[:2] == (branch, name) and one[2] > n for one in self._steps)
 
     def _ahead(self) -> Iterator[tuple[int, ToolCall]]:
         """The calls of the current turn and of later ones: a framework with a memory of its own begins there."""

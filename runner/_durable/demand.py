@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runner._agent.call import CURRENT, Call, Withdrawn
+from runner._durable import branches
 
 
 class ControlSignal(BaseException):
@@ -76,11 +77,12 @@ class Demand:
             raise self._noted(error) from error
 
     def _context_of(self, *args: Any) -> contextvars.Context:
-        """A context for one attempt, in which `current_call` is its call."""
+        """A context for one attempt, in which `current_call` is its call and steps are that call's."""
         context = self._context.copy()
         for call in args:
             assert isinstance(call, Call)
             context.run(CURRENT.set, call)
+            context.run(branches.enter, call.id)
         return context
 
     def _noted(self, error: BaseException) -> BaseException:

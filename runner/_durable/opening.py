@@ -13,6 +13,7 @@ from replay.values import Limits
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
 from runner._clock import Clock
+from runner._durable import branches
 from runner._durable.cursor import Cursor
 from runner._durable.demand import ControlSignal
 from runner._durable.program import Program
@@ -77,7 +78,8 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         HERE.set(here)
         async with _held(life, store):
             try:
-                yield here
+                with branches.entered():
+                    yield here
             except BaseException as error:
                 await here.end(error)
                 raise

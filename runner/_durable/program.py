@@ -21,7 +21,7 @@ from replay.values import Limits
 from runner._agent.agent import Agent
 from runner._agent.model import Model, Request
 from runner._agent.tools import Tool
-from runner._durable import seam
+from runner._durable import branches, seam
 from runner._durable.cursor import Cursor
 from runner._durable.pump import NothingRecorded
 from runner._engine import save_pool
@@ -132,7 +132,8 @@ async def _run(run: seam.Durable, main: Main) -> BaseException | None:
     seam.HERE.set(run)
     try:
         state = run.state
-        value = await main(run, state.task, run.program.load_inputs(state.inputs))
+        with branches.entered():
+            value = await main(run, state.task, run.program.load_inputs(state.inputs))
         run.answer = value if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)
     except BaseException as error:  # noqa: BLE001 (a signal, or what the program raised: `end` tells them apart)
         return error

@@ -21,6 +21,7 @@ from replay.events import QuestionAnswered, ResultRecorded
 from replay.messages import CostBound, Reply, ToolCall
 from replay.values import Digests
 from runner._agent.tools import Tool
+from runner._durable import branches
 from runner._durable.cursor import Chain, Cursor, Turn, failure, ordered
 from runner._durable.demand import ControlSignal, Demand
 from runner._durable.pump import Pump
@@ -97,6 +98,7 @@ class Durable:
         Raises:
             ModelError, Exception: The model failed; what `body` raised, or what is recorded of it.
         """
+        branches.come_to(digests.messages)
         async with self._order:
             self.knows(tools)
             turn = await self._recorded(digests.messages, "a request to the model")
@@ -139,8 +141,9 @@ class Durable:
         """What `body` computes, once: time, randomness, what a server lists. It must change nothing.
 
         Args:
-            name: The n-th step of a name is handed back as the n-th of it, also one that failed. Branches that run side
-                by side come in another order in each life: their steps need names of their own.
+            name: The n-th step of a name is handed back as the n-th of it, also one that failed. Tasks that run side by
+                side are told apart by the first thing that each does, and count for themselves: that needs a name, a
+                call or a request of its own.
             body: Gives a value that JSON holds.
 
         Raises:
@@ -172,6 +175,7 @@ class Durable:
             written = json.dumps(dict(arguments or {}), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise BadTool(name, f"its arguments are no JSON: {error}") from error
+        branches.come_to(name, written)
         async with self._order:
             turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
         result = await self._result(turn, turn.calls[0], body)

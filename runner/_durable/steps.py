@@ -13,8 +13,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from replay.events import StepRecorded
 from runner._agent import json_text, sanitize
+from runner._durable import branches
 from runner._durable.cursor import Cursor, built_in
 from runner._durable.pump import Pump
 from runner.errors import StepFailed
@@ -32,43 +35,50 @@ class Steps:
         given: object = name
         if not isinstance(given, str) or json_text.without_surrogates(given) != given:  # before its body has run
             self._pump.refuse(f"the name of a step is {given!r:.60}, not text that a log holds")
-        n, known = self._cursor.step(name)
+        branch = branches.branch()
+        n, known = self._cursor.step(branch, name)
+        step = StepRecorded(name=name, n=n, raw="", branch=branch)
+        branches.come_to(name, n)
         await asyncio.sleep(0)  # for others beside this one, which come in the order of the life that computed it
         cause = None
         if known is None:
-            known, cause = await self._computed(name, n, body)
+            known, cause = await self._computed(step, body)
         if not known.error:
             return json.loads(known.raw)
         failed = built_in(known.error_type, known.error) or StepFailed(name, known.error)
-        failed.refold_step = (self._pump.state.run, name, n)  # type: ignore[attr-defined] # see `again`
+        failed.refold_step = (self._pump.state.run, step)  # type: ignore[attr-defined] # see `again`
         raise failed from cause
 
     async def again(self, error: BaseException) -> None:
         """Have the steps tried again in the next life whose failure ended the program."""
-        steps = [getattr(one, "refold_step", ("", "", 0)) for one in _whole(error)]
-        failed = {(name, n) for run, name, n in steps if run == self._pump.state.run}
+        steps: list[tuple[str, StepRecorded]] = [
+            one.refold_step for one in _whole(error) if hasattr(one, "refold_step")
+        ]
+        failed = {step for run, step in steps if run == self._pump.state.run}
         if failed and self._pump.opened is not None:
             await self._pump.begun()
-            for name, n in sorted(failed):
-                await self._pump.record(StepRecorded(name=name, n=n, raw=""))
+            for step in sorted(failed, key=lambda step: (step.branch, step.name, step.n)):
+                await self._pump.record(step)
 
-    async def _computed(self, name: str, n: int, body: Callable[[], object]) -> tuple[StepRecorded, Exception | None]:
+    async def _computed(self, step: StepRecorded, body: Callable[[], object]) -> tuple[StepRecorded, Exception | None]:
         pump = self._pump
-        looks = pump.opened is None and not pump.rehearses and self._cursor.went_on(name, n)  # past a cancelled one
+        past = self._cursor.went_on(step.branch, step.name, step.n)  # a cancelled one
+        looks = pump.opened is None and not pump.rehearses and past
         if not looks:
             await pump.begun()
         cause = None
         try:
-            value = body()
-            value = await value if inspect.isawaitable(value) else value
+            with branches.entered(step.branch, step.name, step.n, "body"):
+                value = body()
+                value = await value if inspect.isawaitable(value) else value
         except Exception as error:  # noqa: BLE001 (the program's own, which it is given once that is saved)
             cause = error
-            made = StepRecorded(name=name, n=n, raw="", error=sanitize.error(error), error_type=_kind(error))
+            made = replace(step, error=sanitize.error(error), error_type=_kind(error))
         else:
             try:
-                made = StepRecorded(name=name, n=n, raw=json.dumps(value, allow_nan=False))
+                made = replace(step, raw=json.dumps(value, allow_nan=False))
             except (TypeError, ValueError, RecursionError) as error:
-                pump.refuse(f"step {name} gave what JSON does not hold: {error}")
+                pump.refuse(f"step {step.name} gave what JSON does not hold: {error}")
         if not looks:
             pump.executed += 1
             await pump.record(made)

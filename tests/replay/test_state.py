@@ -42,6 +42,7 @@ AUDIT_ONLY = {
     "step_recorded raw": "as raw of a result",
     "step_recorded error": "as raw of a result",
     "step_recorded error_type": "as error",
+    "step_recorded branch": "as raw of a result",
     "result_recorded first": "the text names the first call to the model",
 }
 RESULT = next(p for p in POSITIONS if replay.tag(p.event) == "result_recorded")
