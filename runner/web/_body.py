@@ -112,18 +112,14 @@ def _bytes(response: Any, most: int) -> tuple[bytes, bool]:
 def _decoded(response: Any, data: bytes) -> str:
     """Bytes as text, by the encoding that the service named if it is one of text, else UTF-8."""
     named = getattr(response, "charset_encoding", None) or "utf-8"
-    with suppress(LookupError, UnicodeError, ValueError, TypeError):
-        if named.lower().replace("_", "-") in _KNOWN:
-            return codecs.decode(data, named, "replace")
+    with suppress(LookupError, ValueError):
+        if codecs.lookup(named).name in _KNOWN:
+            return data.decode(named, "replace")
     return data.decode("utf-8", "replace")
 
 
-_KNOWN: Final = frozenset(
-    {"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "latin1", "cp1252", "windows-1252", "utf-16", "utf-32"}
-    | {f"iso-8859-{n}" for n in range(1, 17)}
-    | {"shift-jis", "euc-jp", "gb2312", "gbk", "gb18030", "big5", "euc-kr", "koi8-r", "windows-1251", "windows-1250"}
-)
-"""Encodings that take time in proportion to the text; others, such as punycode, may not."""
+_KNOWN: Final = frozenset({"utf-8", "utf-16", "ascii", "iso8859-1", "cp1252"})
+"""Encodings that take time in proportion to the text, as Python names them; others, such as punycode, may not."""
 
 
 def _is_deep(value: Any) -> bool:
