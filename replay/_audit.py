@@ -20,20 +20,17 @@ from replay.stories import Audit, Finding, Span
 from replay.values import FileHash
 
 
-def audit(lines: Iterable[Line], *, until: int | None = None) -> Audit:
+def audit(lines: Iterable[Line]) -> Audit:
     """Tells what a run did, and what deserves a second look.
 
     Args:
         lines: The lines of its log, from the first on.
-        until: The last line to tell; None for all.
 
     Raises:
         IllegalEvent, Undecodable: The history can't be folded; the error names the line.
     """
     teller = Teller()
     for line in lines:
-        if until is not None and line.seq > until:
-            break
         teller.line(line)
     return teller.done()
 

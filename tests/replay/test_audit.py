@@ -61,16 +61,6 @@ def test_every_finding_names_lines_of_the_history(walk: RandomWalk) -> None:
         assert finding.says
 
 
-def test_a_story_can_be_told_up_to_a_line() -> None:
-    """What was known then, without what came later."""
-    story = Story(tools.agent())
-    story.reply(("look", '{"cause": "a"}'))
-    story.ran()
-    told = replay.audit(story.lines, until=story.lines[-1].seq - 1)
-    assert told.seq == story.lines[-1].seq - 1
-    assert told.calls[0].how is None
-
-
 def _yes(story: Story) -> None:
     for question in [q.id for q in story.state.waiting]:
         story.answer(question, "approve")
