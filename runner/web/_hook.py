@@ -146,20 +146,17 @@ def _hold(request: Any) -> None:
     call = calling()
     if request.method in SAFE or call is None or not call.acts:
         return
-    most = next((one for one in LONGEST_WAITS[:-1] if _holds(call, one * len(BEFORE_SENT))), LONGEST_WAITS[-1])
-    call.holding(most * len(BEFORE_SENT))
+    for most in LONGEST_WAITS:
+        try:
+            call.holding(most * len(BEFORE_SENT))
+            break
+        except LockLost:
+            if most == LONGEST_WAITS[-1]:
+                raise
     if most < math.inf:
         given = request.extensions.get("timeout", {})
         waits = {name: min(most, given.get(name) or most) for name in BEFORE_SENT}
         request.extensions = {**request.extensions, "timeout": {**given, **waits}}
-
-
-def _holds(call: Call, seconds: float) -> bool:
-    try:
-        call.holding(seconds)
-    except LockLost:
-        return False
-    return True
 
 
 def _origin(request: Any) -> str:
