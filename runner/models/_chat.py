@@ -44,7 +44,7 @@ class Stream(_pieces.Assembly):
             delta = _json.fields(choice.pop("delta", "{}"))
             self._choice |= {name: said for name, said in choice.items() if said != "null"}
             _pieces.add(self._message, delta)
-            self.heard(_json.value(delta.get("content", "null")))
+            self.tell(_json.value(delta.get("content", "null")))
             self._arguments(_json.value(delta.get("tool_calls", "null")))
         return False
 
@@ -53,7 +53,7 @@ class Stream(_pieces.Assembly):
             function = call.get("function") or {}
             index = call.get("index", 0)
             self.calls[index] = index, function.get("name") or self.calls.get(index, (index, ""))[1]
-            self.heard(function.get("arguments"), *self.calls[index])
+            self.tell(function.get("arguments"), *self.calls[index])
 
     def _reply(self) -> str:
         choice = self._choice | {"message": _pieces.written({"role": '"assistant"', **self._message})}
@@ -86,7 +86,7 @@ class Chat(OpenAI):
 
     def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
         limit = () if given.keys() & set(self.limits) else self.limits[not self._seller.startswith(HOME) :][:1]
-        stream = {"stream_options": {"include_usage": True}} if self._streams(request) else {}
+        stream = {"stream_options": {"include_usage": True}} if request.heard is not None else {}
         return dict.fromkeys(limit, self._max_tokens) | stream
 
     def _held(self, schema: Mapping[str, Any]) -> dict[str, Any]:

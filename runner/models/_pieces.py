@@ -22,7 +22,7 @@ _BLANK = frozenset({"null", '""'})
 
 @dataclass
 class Assembly(ABC):
-    """Makes one reply out of a stream's events; `heard` is given each piece, as `Request.heard` is.
+    """Makes one reply out of a stream's events; `heard` is the request's, which is given each piece.
 
     `calls` are those that have begun, by how the stream names them, each with its place among them and its tool.
     """
@@ -37,6 +37,11 @@ class Assembly(ABC):
 
         Raises `ModelError` for an error that the provider reports in the stream.
         """
+
+    def tell(self, text: object, *call: object) -> None:
+        """Pass on a piece of text, or of a call's arguments."""
+        if isinstance(text, str) and text:
+            self.heard(text, *call)
 
     def whole(self) -> str:
         """The reply as the provider would have sent it in one piece. Raises `ModelError` when it is not complete."""

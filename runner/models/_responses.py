@@ -27,12 +27,12 @@ class Stream(Assembly):
         event = _json.fields(data)
         kind = _json.value(event["type"])
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            self.heard(_json.value(event["delta"]))
+            self.tell(_json.value(event["delta"]))
         elif kind == "response.output_item.added" and _json.inside(event["item"], "type") == '"function_call"':
             name = _json.value(_json.inside(event["item"], "name") or "null")
             self.calls[event["output_index"]] = len(self.calls), name
         elif kind == "response.function_call_arguments.delta" and event["output_index"] in self.calls:
-            self.heard(_json.value(event["delta"]), *self.calls[event["output_index"]])
+            self.tell(_json.value(event["delta"]), *self.calls[event["output_index"]])
         elif kind == "error":
             raise _errors.said(data)
         elif kind in ENDS:

@@ -5,10 +5,8 @@ the instructions that a vendor adds for tools. What a request only refers to (a 
 a vendor's own tool fetches) is not included. The bound of output tokens is the limit that is sent.
 """
 
-import contextlib
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,9 +25,6 @@ HIDDEN = 1024
 MAX_TOKENS = 16_384
 MOST_TOKENS = 1 << 40
 """More than any request has: whoever says so does not count."""
-
-OnText = Callable[[str, str], None]
-"""Takes the id of the run and a piece of text."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,6 @@ class Vendor(ABC):
         max_tokens: int = MAX_TOKENS,
         client: Any = None,
         base_url: str | None = None,
-        on_text: OnText | None = None,
         prices: Price | None = None,
         schemas: bool = True,
     ) -> None:
@@ -82,8 +76,6 @@ class Vendor(ABC):
             client: An asynchronous client of the vendor's SDK, used instead of a new one for each ask. Its retries are
                 turned off. A new client finds its key where the SDK does (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`).
             base_url: Where the model is served, if not where the SDK says.
-            on_text: Called with the run's id and each piece of text as it arrives; the reply is then streamed. After a
-                broken stream the next attempt sends its text again from the start.
             prices: The model's price, instead of the published list's.
             schemas: Whether the model is held to the schema of an agent's output. If not, and where its vendor can't
                 express the schema, the answer comes by a tool.
@@ -94,7 +86,6 @@ class Vendor(ABC):
         self.name = model
         self._wire = Wire(*self.sdk, self.path, self.options, base_url, client)
         self._max_tokens = max_tokens
-        self._on_text = on_text
         self._prices = prices
         self._schemas = schemas
         self._seller = self._sold_by(client, base_url)
@@ -111,11 +102,7 @@ class Vendor(ABC):
         if request.output is not None:
             fields[self.schema] = {**fields.get(self.schema, {}), **self._held(request.output)}
         fields[self.conversation] = list(self._messages(request))
-        return fields | {"stream": True} if self._streams(request) else fields
-
-    def _streams(self, request: Request) -> bool:
-        """Whether somebody wants the reply in pieces."""
-        return self._on_text is not None or request.heard is not None
+        return fields if request.heard is None else fields | {"stream": True}
 
     @abstractmethod
     def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +148,7 @@ class Vendor(ABC):
     async def ask(self, request: Request) -> Reply:
         """One complete reply. Raises `ModelError` when there is none."""
         body = _json.write(self._fields(request))
-        assembly = self.assembly(functools.partial(self._heard, request)) if self._streams(request) else None
+        assembly = None if request.heard is None else self.assembly(request.heard)
         try:
             return self._reply(request, await self._wire.ask(body, assembly))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -188,16 +175,6 @@ class Vendor(ABC):
             model=model or self.name,
             raw=raw,
         )
-
-    def _heard(self, request: Request, text: object, call: int | None = None, tool: object = "") -> None:
-        """Pass on a piece of text, or of a call's arguments; an error in `on_text` does not disturb the reply."""
-        if not isinstance(text, str) or not text:
-            return
-        if request.heard is not None:
-            request.heard(text, call, tool)
-        if self._on_text is not None and call is None:
-            with contextlib.suppress(Exception):
-                self._on_text(request.run, text)
 
 
 def count(value: object) -> int:

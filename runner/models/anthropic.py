@@ -71,9 +71,9 @@ class Stream(_pieces.Assembly):
             delta = {"citations": _json.array_of(delta.values())}
         _pieces.add(self._blocks[index], delta)
         if kind == "text_delta":
-            self.heard(_json.value(delta["text"]))
+            self.tell(_json.value(delta["text"]))
         elif kind == "input_json_delta" and index in self.calls:
-            self.heard(_json.value(delta["partial_json"]), *self.calls[index])
+            self.tell(_json.value(delta["partial_json"]), *self.calls[index])
 
     def _end(self, event: dict[str, str]) -> None:
         """Take what is known only at the end; its usage is the total, and leaves out what did not change."""

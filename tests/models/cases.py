@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import msgspec
 import openai
 import pydantic
 from anthropic.types import message_create_params
@@ -93,9 +94,23 @@ def answers(dialect: Dialect, said: Sequence[CannedReply | Answer], *, streamed:
     ]
 
 
+class Heard:
+    """A model to each of whose replies somebody listens, as it comes."""
+
+    def __init__(self, made: Any, heard: Any = lambda *_: None) -> None:
+        self.name, self.bound, self.output_schema = made.name, made.bound, made.output_schema
+        self._ask, self._heard = made.ask, heard
+
+    async def ask(self, request: runner.Request) -> runner.Reply:
+        """A reply, streamed."""
+        reply: runner.Reply = await self._ask(msgspec.structs.replace(request, heard=self._heard))
+        return reply
+
+
 def model(dialect: Dialect, url: str, *, streamed: bool, **options: Any) -> Any:
     """A model that is served at `url`."""
-    return dialect.model(url, on_text=(lambda *_: None) if streamed else None, **options)
+    made = dialect.model(url, **options)
+    return Heard(made) if streamed else made
 
 
 def start(

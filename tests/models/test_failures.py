@@ -191,7 +191,7 @@ def test_a_shutdown_in_the_middle_of_a_reply_parks_the_run(name: str, tmp_path: 
 
     async def cancelled(url: str) -> None:
         heard = asyncio.Event()
-        made = dialect.model(url, on_text=lambda *_: heard.set())
+        made = cases.Heard(dialect.model(url), lambda *_: heard.set())
         running = asyncio.ensure_future(
             runner.start(cases.agent(made, tmp_path / "acts"), "x", runs=tmp_path / "runs", run="r", grace=0.05)
         )
