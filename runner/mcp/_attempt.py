@@ -5,9 +5,8 @@
   in every attempt, so that a server which remembers keys never takes one leg for another.
 - `isError` is a result: the tool ran and says that it went wrong. It goes to the model as one.
 - An answer that never came is unknown, and so is every protocol error that a tool may have raised after it acted.
-  Certain to have done nothing are: a request that was never handed to the transport, one whose connection was refused,
-  one that HTTP turned away (a login, a rate, a session that is over), and the protocol's two errors for requests that
-  were not processed.
+  Certain to have done nothing are: a request whose connection was refused, one that HTTP turned away (a login, a rate,
+  a session that is over), and the protocol's two errors for requests that were not processed.
 """
 
 import asyncio
@@ -126,12 +125,12 @@ async def _sent(
     connection: Connection, params: mcp.types.CallToolRequestParams, terms: Terms, call: Call, leg: int, progress: Any
 ) -> Any:
     sent = key(call, leg), call.n
+    connection.legs[sent] = None
     try:
         return await connection.call(params, progress)
     except mcp.MCPError as error:
         said = f"the server answered with error {error.code}: {error.message}"
         refused, again = _nothing(connection, terms, error.code, sent)
-        again = again or (not refused and call.acts and await connection.never_sent(sent))
         if error.code == HEADER_MISMATCH:
             with suppress(mcp.MCPError):
                 await connection.relist()
@@ -143,7 +142,7 @@ async def _sent(
     except ValidationError as error:
         raise OutcomeUnknown(f"the server's answer does not follow the protocol: {error}") from error
     finally:
-        connection.legs.pop(sent, None)
+        del connection.legs[sent]
 
 
 def _nothing(connection: Connection, terms: Terms, code: int, leg: Leg) -> tuple[bool, bool]:
@@ -151,4 +150,5 @@ def _nothing(connection: Connection, terms: Terms, code: int, leg: Leg) -> tuple
     status = connection.legs.get(leg)
     refused = code in terms.refused or status in _transport.REFUSED
     session_over = status == _transport.NO_SESSION and not connection.modern
-    return refused, code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT or session_over
+    unread = code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT | {_transport.UNSENT}
+    return refused, unread or session_over

@@ -15,8 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
-from runner._transport import NEVER_SENT, client_error
-from runner.mcp._transport import FORGOTTEN, Leg, Legs, watched
+from runner.mcp._transport import FORGOTTEN, Legs, watched
 
 Elicit = Callable[[Any], Any]
 
@@ -40,7 +39,7 @@ class ServerDown(RunError):
 class Connection:
     """A connection that is open, or was. `tools` are the server's tools, in its order.
 
-    `legs` are those that were handed over; whoever sent one takes it out. `modern`: whether the server speaks a
+    `legs` are those in flight; whoever sends one puts it in and takes it out. `modern`: whether the server speaks a
     protocol without sessions.
     """
 
@@ -57,11 +56,10 @@ class Connection:
         self.tools: list[mcp.Tool] = []
         self._name = name
         self._ended = asyncio.Event()
-        self._transport = watched(transport(self.legs), self.legs, self._ended)
+        self._transport = watched(transport(self.legs), self._ended)
         self._elicit = elicit
         self._mode = mode
         self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
-        self._faults: list[BaseException] = []
         self._owner = self.loop.create_task(self._own(), name=f"refold-mcp-{name}")
 
     @property
@@ -96,9 +94,8 @@ class Connection:
                 self._ready.set_result(client)
                 await self._ended.wait()
         except (Exception, asyncio.CancelledError) as error:
-            self._faults = _leaves(error)
             if not self._ready.done():
-                said = "; ".join(map(_said, self._faults))
+                said = "; ".join(map(_said, _leaves(error)))
                 self._ready.set_exception(ServerDown(self._name, said[:MOST_SAID]))
                 self._ready.exception()  # the task that opened it may have given up; then nobody reads this error
             if isinstance(error, asyncio.CancelledError):
@@ -126,22 +123,6 @@ class Connection:
             if FORGOTTEN in self.legs:
                 await self.close()  # the next call, read or lookup opens another
             raise
-
-    async def never_sent(self, leg: Leg) -> bool:
-        """Whether it is certain that this leg did not reach the server."""
-        if leg not in self.legs:
-            return True
-        if self._ended.is_set():
-            with suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(asyncio.shield(self._owner), 1.0)
-        return any(client_error(fault) in NEVER_SENT and _carries(fault, leg[0]) for fault in self._faults)
-
-
-def _carries(fault: BaseException, key: str) -> bool:
-    """Whether the HTTP request that failed is the one with this key."""
-    with suppress(Exception):
-        return key.encode() in fault.request.content  # type: ignore[attr-defined] # httpx's errors have it
-    return False
 
 
 async def _listed(client: mcp.Client) -> list[mcp.Tool]:

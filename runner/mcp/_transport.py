@@ -1,9 +1,7 @@
-"""Ways to a server, watched to know what was sent and how HTTP answered it.
+"""Ways to a server, watched to know when a connection ended and how HTTP answered.
 
-The SDK raises the same error, "the connection is closed", for a request that was never sent and for one whose answer
-was lost. They differ here: a request that was not handed to the transport was not sent. Of most HTTP statuses it makes
-one protocol error, which proves nothing; a status that a server gives before it reads a request proves that the call
-did nothing.
+Of most HTTP statuses the SDK makes one protocol error, which proves nothing. A status that a server gives before it
+reads a request proves that the call did nothing, and so does an error from before there was a connection.
 """
 
 import asyncio
@@ -19,6 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from runner._transport import NEVER_SENT, client_error
+
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?P<half>[dD][89a-fA-F]..)|.)")
 META = "dev.refold/"
 KEY, CALL, ATTEMPT, RUN = (META + name for name in ("idempotency-key", "call", "attempt", "run"))
@@ -27,28 +27,26 @@ KEY, CALL, ATTEMPT, RUN = (META + name for name in ("idempotency-key", "call", "
 Leg = tuple[str, int]
 """A leg of a call in flight: its key, and the attempt."""
 Legs = dict[Leg, int | None]
-"""The legs in flight that were handed over, each with the HTTP status of its answer where that is known."""
+"""The legs in flight, each with the HTTP status of its answer where that is known."""
 FORGOTTEN: Leg = ("", 0)
 """Stands among the legs once the server does not know the session any more, whatever was asked in it."""
 
 
 @asynccontextmanager
-async def watched(
-    transport: AbstractAsyncContextManager[Any], legs: Legs, ended: asyncio.Event
-) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a transport: they note which legs of calls were handed over, and when the connection ended."""
+async def watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of a transport; they note when the connection ended."""
     async with transport as (read, write):
         try:
-            yield _Read(read, ended), _Write(write, legs)
+            yield _Read(read, ended), write
         finally:
             ended.set()
 
 
-class _Stream:
+class _Read:
     """Passes everything on to the stream that it wraps."""
 
-    def __init__(self, inner: Any, noted: Any) -> None:
-        self._inner, self._noted = inner, noted
+    def __init__(self, inner: Any, ended: asyncio.Event) -> None:
+        self._inner, self._ended = inner, ended
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -61,8 +59,6 @@ class _Stream:
         left: bool | None = await self._inner.__aexit__(*error)
         return left
 
-
-class _Read(_Stream):
     def __aiter__(self) -> Self:
         return self
 
@@ -70,17 +66,8 @@ class _Read(_Stream):
         try:
             return _read(await self._inner.__anext__())
         except BaseException:  # whatever ends the stream ends the connection
-            self._noted.set()
+            self._ended.set()
             raise
-
-
-class _Write(_Stream):
-    async def send(self, item: Any, /) -> None:
-        params = getattr(getattr(item, "message", None), "params", None) or {}
-        meta = params.get("_meta") or {}
-        if KEY in meta:
-            self._noted[meta[KEY], meta[ATTEMPT]] = None
-        await self._inner.send(item)
 
 
 def _read(item: Any) -> Any:
@@ -110,25 +97,41 @@ def _is_answer(raw: object, text: str) -> bool:
 REFUSED = frozenset({401, 403, 405, 413, 415})
 NO_SESSION = 404
 """Of an older protocol, where a tool's own errors come with 200: the server does not know the session any more."""
+UNSENT = 0
+"""In the place of a status: there was no connection."""
 
 TIMEOUT = httpx2.Timeout(30.0, read=300.0)
 """Seconds, as the SDK has them: a stream may be silent for long. A call's own timeout is the tool's."""
 
 
+class _Client(httpx2.AsyncClient):
+    """It notes the status of each answer to a leg in flight."""
+
+    def __init__(self, legs: Legs) -> None:
+        super().__init__(timeout=TIMEOUT)
+        self._legs = legs
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **options)
+        except httpx2.TransportError as error:
+            if client_error(error) in NEVER_SENT:
+                self._note(request, UNSENT)
+            raise
+        self._note(request, response.status_code)
+        return response
+
+    def _note(self, request: httpx2.Request, status: int) -> None:
+        if status == NO_SESSION and "mcp-session-id" in request.headers:
+            self._legs[FORGOTTEN] = NO_SESSION
+        with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
+            meta = json.loads(request.content)["params"]["_meta"]
+            if (leg := (meta[KEY], meta[ATTEMPT])) in self._legs:
+                self._legs[leg] = status
+
+
 @asynccontextmanager
 async def transport(url: str, legs: Legs) -> AsyncIterator[Any]:
-    """The SDK's transport to `url`; it notes the status of each answer to a leg in flight."""
-
-    async def note(response: httpx2.Response) -> None:
-        if response.status_code == NO_SESSION and "mcp-session-id" in response.request.headers:
-            legs[FORGOTTEN] = NO_SESSION
-        with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
-            meta = json.loads(response.request.content)["params"]["_meta"]
-            if (leg := (meta[KEY], meta[ATTEMPT])) in legs:
-                legs[leg] = response.status_code
-
-    async with (
-        httpx2.AsyncClient(timeout=TIMEOUT, event_hooks={"response": [note]}) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
+    """The SDK's transport to `url`, over a client that fills in `legs`."""
+    async with _Client(legs) as client, streamable_http_client(url, http_client=client) as streams:
         yield streams
