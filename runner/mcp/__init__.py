@@ -5,13 +5,13 @@
 
 A server's tools keep their schema; the key goes in `_meta`, beside the arguments. What a repeat does is not for a
 server to say: its annotations are hints, and every tool is `non_idempotent` until `trust` says otherwise, with an
-effect, with `Terms`, or with `hints`, which believes the annotations. A call that was lost is unknown, an `isError` a
+effect, with options, or with `hints`, which believes the annotations. A call that was lost is unknown, an `isError` a
 result, and what the server wants to know from a person becomes a question of the run. `ServerDown`: it could not be
 reached.
 """
 
 from runner.mcp._connection import ServerDown
 from runner.mcp._server import Server
-from runner.mcp._tools import Terms, Trust, hints
+from runner.mcp._tools import Trust, hints
 
-__all__ = ["Server", "ServerDown", "Terms", "Trust", "hints"]
+__all__ = ["Server", "ServerDown", "Trust", "hints"]

@@ -12,7 +12,7 @@
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -25,7 +25,6 @@ from runner._transport import SOON, WAIT
 from runner.mcp import _transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
-from runner.mcp._tools import Terms
 from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN, Leg
 
 MOST_SHOWN = 500
@@ -74,16 +73,24 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 
 async def attempt(
-    connection: Connection, tool: str, terms: Terms, call: Call, elicitation: Elicitation, progress: Progress | None
+    connection: Connection,
+    tool: str,
+    refused: Collection[int],
+    call: Call,
+    elicitation: Elicitation,
+    progress: Progress | None,
 ) -> Any:
-    """Run one attempt. Raises `ToolFailed`, `OutcomeUnknown` or `NeedsPerson` for what is no result."""
+    """Run one attempt. Raises `ToolFailed`, `OutcomeUnknown` or `NeedsPerson` for what is no result.
+
+    The server answers with the codes `refused` before it has done anything.
+    """
     answers: dict[str, Any] | None = None
     state: str | None = None
     for leg in range(MOST_LEGS):
         params = mcp.types.CallToolRequestParams(
             name=tool, arguments=call.arguments, input_responses=answers, request_state=state, _meta=_meta(call, leg)
         )
-        result = await _sent(connection, params, terms, call, leg, _reporting(call, progress))
+        result = await _sent(connection, params, refused, call, leg, _reporting(call, progress))
         if not isinstance(result, mcp.types.InputRequiredResult):
             found = content(result)
             if elicitation.open:
@@ -122,7 +129,12 @@ def _reporting(call: Call, progress: Progress | None) -> Any:
 
 
 async def _sent(
-    connection: Connection, params: mcp.types.CallToolRequestParams, terms: Terms, call: Call, leg: int, progress: Any
+    connection: Connection,
+    params: mcp.types.CallToolRequestParams,
+    codes: Collection[int],
+    call: Call,
+    leg: int,
+    progress: Any,
 ) -> Any:
     sent = key(call, leg), call.n
     connection.legs[sent] = None
@@ -130,7 +142,7 @@ async def _sent(
         return await connection.call(params, progress)
     except mcp.MCPError as error:
         said = f"the server answered with error {error.code}: {error.message}"
-        refused, again = _nothing(connection, terms, error.code, sent)
+        refused, again = _nothing(connection, codes, error.code, sent)
         if error.code == HEADER_MISMATCH:
             with suppress(mcp.MCPError):
                 await connection.relist()
@@ -145,10 +157,10 @@ async def _sent(
         del connection.legs[sent]
 
 
-def _nothing(connection: Connection, terms: Terms, code: int, leg: Leg) -> tuple[bool, bool]:
+def _nothing(connection: Connection, codes: Collection[int], code: int, leg: Leg) -> tuple[bool, bool]:
     """Whether the server refused this leg before it looked into it, for good or for now."""
     status = connection.legs.get(leg)
-    refused = code in terms.refused or status in _transport.REFUSED
+    refused = code in codes or status in _transport.REFUSED
     session_over = status == _transport.NO_SESSION and not connection.modern
     unread = code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT | {_transport.UNSENT}
     return refused, unread or session_over

@@ -6,7 +6,7 @@ last one has ended. A server that can't be reached was asked to do nothing, so t
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -32,7 +32,10 @@ class Server:
     """An MCP server, by its URL, its `mcp.StdioServerParameters`, or a function that makes an SDK transport.
 
     where         a function is called for each connection: the way to bring an HTTP client with a login
-    trust         what its tools do: for all of them, or by name; see `Trust`. Default: a repeat may do it twice
+    trust         what its tools do: an effect or a function for all of them; or, by name, an effect, a function, or the
+                  options of `runner.tool`, with `lookup`, `visible_within` and `refused`: codes of protocol errors with
+                  which this server answers before it has done anything, such as -32602 for invalid arguments. Every
+                  other error of a call leaves it open. Default: a repeat may do it twice
     prefix        put before the tools' names, for two servers that use the same
     name          what errors call it; default its URL or command
     on_progress   called with the call, how much is done, of how much, and a message, when a server reports progress
@@ -45,7 +48,7 @@ class Server:
 
     where: str | mcp.StdioServerParameters | Callable[[], Transport]
     _: KW_ONLY
-    trust: Trust | Mapping[str, Trust] = "non_idempotent"
+    trust: Trust = "non_idempotent"
     prefix: str = ""
     name: str | None = None
     on_progress: Progress | None = None
@@ -83,7 +86,7 @@ class Server:
             await connection.close()
 
     async def tools(self) -> tuple[runner.Tool, ...]:
-        """The server's tools, in its order, each with the terms that `trust` has for it.
+        """The server's tools, in its order, each with the options that `trust` has for it.
 
         Raises `ServerDown`, and `runner.BadTool` when `trust` names a tool that is not there or contradicts itself, or
         when the server lists one that can't be used: with a name that is empty, given twice, very long or unprintable,
@@ -132,21 +135,24 @@ class Server:
             raise BadTool(bad.tool, f"{bad.why} (the MCP server {self._name} lists it)") from None
 
     def _tool(self, listed: mcp.Tool, terms: Terms) -> runner.Tool:
-        async def body(call: Call) -> Any:
-            return await self._attempt(listed.name, terms, call)
+        options = {
+            "name": _tools.model_name(f"{self.prefix}{listed.name}"),
+            "schema": listed.input_schema | {"description": listed.description or listed.title or ""},
+            **terms,
+        }
+        refused, lookup = options.pop("refused", ()), options.pop("lookup", None)
+        visible_within = options.pop("visible_within", None)
 
-        made = runner.Tool(
-            body,
-            name=_tools.model_name(f"{self.prefix}{listed.name}"),
-            schema=listed.input_schema | {"description": listed.description or listed.title or ""},
-            **terms.options(),
-        )
+        async def body(call: Call) -> Any:
+            return await self._attempt(listed.name, refused, call)
+
+        made = runner.Tool(body, **options)
         made.validate = functools.partial(_tools.problem, made.schema)
-        if terms.lookup is not None:
-            made.lookup(visible_within=terms.visible_within)(terms.lookup)
+        if lookup is not None:
+            made.lookup(visible_within=visible_within)(lookup)
         return made
 
-    async def _attempt(self, tool: str, terms: Terms, call: Call) -> Any:
+    async def _attempt(self, tool: str, refused: Collection[int], call: Call) -> Any:
         elicitation = Elicitation(call.operator_notes)
         try:
             connection = await self._connected()
@@ -154,7 +160,7 @@ class Server:
             raise ToolFailed(str(down), SOON) from down
         self._elicitations.append(elicitation)
         try:
-            return await _attempt.attempt(connection, tool, terms, call, elicitation, self.on_progress)
+            return await _attempt.attempt(connection, tool, refused, call, elicitation, self.on_progress)
         except asyncio.CancelledError:
             if not isinstance(self.where, str):  # the process may hang, and would answer no later call either
                 await connection.close()

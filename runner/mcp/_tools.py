@@ -17,10 +17,8 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped] # it ships no types
 import mcp
@@ -28,7 +26,7 @@ import referencing
 from pydantic import TypeAdapter, ValidationError
 from referencing.exceptions import Unresolvable
 
-from runner import BadTool, Call
+from runner import BadTool
 
 _LISTED: TypeAdapter[list[mcp.Tool]] = TypeAdapter(list[mcp.Tool])
 MOST_NAME = 256
@@ -36,34 +34,6 @@ MOST_TEXT = 256 << 10
 """Characters of JSON that a schema and its description may take together."""
 MOST_DEPTH = 64
 _SHOWN = 40
-
-Effect = Literal["reads", "idempotent", "keyed", "non_idempotent"]
-_OF_A_LOOKUP = ("lookup", "visible_within", "refused")
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How a server's tool is declared. The fields are those of `runner.tool` and of `Tool.lookup`.
-
-    `refused`: codes of protocol errors with which this server answers before it has done anything, such as -32602 for
-    invalid arguments. Every other error of a call leaves it open.
-    """
-
-    effect: Effect = "non_idempotent"
-    key_ttl: timedelta | None = None
-    approval: bool | Callable[[Mapping[str, Any]], bool] = False
-    once_per: Sequence[str] = ()
-    timeout: float = 60.0
-    attempts: int = 3
-    max_wait: float = 3600.0
-    secret: Sequence[Any] = ()
-    lookup: Callable[[Call], Any] | None = None
-    visible_within: float | None = None
-    refused: Collection[int] = ()
-
-    def options(self) -> dict[str, Any]:
-        """What `runner.Tool` takes of them."""
-        return {name: value for name, value in vars(self).items() if name not in _OF_A_LOOKUP}
 
 
 def model_name(name: str) -> str:
@@ -77,11 +47,13 @@ def model_name(name: str) -> str:
     return f"{re.sub('[^a-zA-Z0-9_-]', '_', name)[:55]}_{digest[:8]}"
 
 
-Trust = Terms | Effect | Callable[[mcp.Tool], "Terms | Effect"]
-"""What is said about a tool: its terms, its effect alone, or a function of what the server lists."""
+Terms = Mapping[str, Any]
+"""How a server's tool is declared: the options of `runner.tool`, with `lookup`, `visible_within` and `refused`."""
+Trust = str | Terms | Callable[[mcp.Tool], str | Terms]
+"""What is said about a tool: its effect alone, its options, or a function of what the server lists."""
 
 
-def hints(tool: mcp.Tool) -> Terms:
+def hints(tool: mcp.Tool) -> dict[str, Any]:
     """Believe a tool's annotations: for servers that the user trusts.
 
     `readOnlyHint` means `reads`, `idempotentHint` `idempotent`, anything else `non_idempotent`, which needs a yes
@@ -90,22 +62,20 @@ def hints(tool: mcp.Tool) -> Terms:
     """
     said = tool.annotations
     if said is not None and said.read_only_hint:
-        return Terms(effect="reads")
-    harmless = said is not None and said.destructive_hint is False
-    return Terms(
-        effect="idempotent" if said is not None and said.idempotent_hint else "non_idempotent", approval=not harmless
-    )
+        return {"effect": "reads"}
+    effect = "idempotent" if said is not None and said.idempotent_hint else "non_idempotent"
+    return {"effect": effect, "approval": said is None or said.destructive_hint is not False}
 
 
-def of(tool: mcp.Tool, trust: Trust | Mapping[str, Trust]) -> Terms:
-    """The terms of a listed tool. A mapping names tools; what it does not name is `non_idempotent`."""
-    said = trust.get(tool.name, "non_idempotent") if isinstance(trust, Mapping) else trust
+def of(tool: mcp.Tool, trust: Trust) -> Terms:
+    """The options of a listed tool. A mapping names tools; what it does not name is `non_idempotent`."""
+    said = trust.get(tool.name, {}) if isinstance(trust, Mapping) else trust
     if callable(said):
         said = said(tool)
-    return said if isinstance(said, Terms) else Terms(effect=said)
+    return said if isinstance(said, Mapping) else {"effect": said}
 
 
-def check_trust(listed: Collection[str], trust: Trust | Mapping[str, Trust]) -> None:
+def check_trust(listed: Collection[str], trust: Trust) -> None:
     """Raise `BadTool` when `trust` names a tool that the server does not list: a typing error must not go unseen."""
     for name in trust if isinstance(trust, Mapping) else ():
         if name not in listed:

@@ -36,7 +36,7 @@ class Fast(runner.Clock):
         await asyncio.sleep(seconds / FASTER)
 
 
-def terms(server: Callable[[], runner.mcp.Server], effect: str) -> runner.mcp.Terms:
+def terms(server: Callable[[], runner.mcp.Server], effect: str) -> dict[str, Any]:
     """How `pay` is declared: keyed, or `non_idempotent` with a lookup that asks the shop for the key."""
 
     async def look(call: runner.Call) -> runner.Found | runner.Missing:
@@ -44,8 +44,8 @@ def terms(server: Callable[[], runner.mcp.Server], effect: str) -> runner.mcp.Te
         return runner.Missing() if found["payment"] is None else runner.Found(found)
 
     if effect == "keyed":
-        return runner.mcp.Terms(effect="keyed", key_ttl=timedelta(days=365), attempts=10)
-    return runner.mcp.Terms(effect="non_idempotent", attempts=10, lookup=look, visible_within=LANDS)
+        return {"effect": "keyed", "key_ttl": timedelta(days=365), "attempts": 10}
+    return {"attempts": 10, "lookup": look, "visible_within": LANDS}
 
 
 def dying(tool: runner.Tool, when: str) -> runner.Tool:

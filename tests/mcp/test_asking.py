@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import runner
 from replay.events import AttemptEnded
 from runner._cli import main as command
-from runner.mcp import Server, Terms
+from runner.mcp import Server
 from runner.mcp._elicitation import Elicitation, digest, question
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
@@ -20,7 +20,7 @@ WAYS = [("consent", "legacy", "paid as 1"), ("order", "auto", "ordered as 1")]
 FORM = "It wants a JSON object with agreed (boolean), note (string, optional), or decline"
 
 
-def asked(tool: str, mode: str, shop: Shop, runs: Path, terms: Terms = KEPT) -> tuple[Server, runner.Question]:
+def asked(tool: str, mode: str, shop: Shop, runs: Path, terms: Any = KEPT) -> tuple[Server, runner.Question]:
     """A run that waits for a person, because the server does."""
     server = Server(shop.over_http(), mode=mode, trust={tool: terms})
     (open_,) = stage.asked(play(server, runs, one(tool, cents=5)))
@@ -118,7 +118,7 @@ def test_a_hook_answers_in_the_same_process(shop: Shop, runs: Path) -> None:
 
 def test_a_tool_that_only_reads_may_ask_too(shop: Shop, runs: Path) -> None:
     """Its attempt can't go on without a person either."""
-    _, open_ = asked("order", "auto", shop, runs, Terms(effect="reads"))
+    _, open_ = asked("order", "auto", shop, runs, "reads")
     assert open_.kind == "settle"
     assert [end.asks for end in stage.events(runs, AttemptEnded)] == [True]
 

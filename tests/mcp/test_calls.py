@@ -14,12 +14,12 @@ import pytest
 import runner
 import runner.mcp
 import runner.testing
-from runner.mcp import Server, Terms, _attempt, hints
+from runner.mcp import Server, _attempt, hints
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
 from tests.support import stage
 
-KEPT = Terms(effect="keyed", key_ttl=timedelta(days=1))
+KEPT = {"effect": "keyed", "key_ttl": timedelta(days=1)}
 
 
 def test_tools_keep_their_names_descriptions_and_schemas(where: Any) -> None:
@@ -70,10 +70,12 @@ def test_trust_says_what_a_repeat_does(shop: Shop) -> None:
     ]
 
 
-def test_trust_in_a_tool_that_is_not_there_is_an_error(shop: Shop) -> None:
+def test_trust_in_a_tool_or_an_option_that_is_not_there_is_an_error(shop: Shop) -> None:
     """A typing error would leave the tool that was meant without its terms."""
     with pytest.raises(runner.BadTool, match=r"pya can't be a tool: the server lists no such tool \(it lists broken,"):
         Server(shop.over_http(), trust={"pya": "reads"}).tools_sync()
+    with pytest.raises(runner.BadTool, match=r"pay can't be a tool: there is no option efect: "):
+        Server(shop.over_http(), trust={"pay": {"efect": "reads"}}).tools_sync()
 
 
 def test_the_key_goes_beside_the_arguments_with_the_run_the_call_and_the_attempt(
@@ -183,7 +185,7 @@ def test_whoever_comes_while_a_connection_opens_waits_for_it(shop: Shop) -> None
 
 def test_a_connection_remembers_nothing_of_calls_that_ended(shop: Shop, runs: Path) -> None:
     """A worker keeps one for weeks."""
-    server = Server(shop.over_http(), trust=KEPT)
+    server = Server(shop.over_http(), trust={"pay": KEPT, "broken": KEPT})
     known: list[int] = []
 
     async def count(_: int) -> None:

@@ -77,9 +77,8 @@ def test_an_answer_that_is_none_ends_its_call_at_once(result: Any, tmp_path: Pat
     """What the tool did is unknown, and another second of waiting would not tell."""
     server = Listed(tmp_path / "tools.json", {"name": "pay", "inputSchema": OBJECT})
     server.file.write_text(json.dumps(json.loads(server.file.read_text()) | {"result": result}))
-    terms = runner.mcp.Terms(timeout=30)
     began = time.monotonic()
-    (question,) = stage.asked(play(runner.mcp.Server(server.where, trust=terms), runs, one("pay")))
+    (question,) = stage.asked(play(runner.mcp.Server(server.where, trust={"pay": {"timeout": 30}}), runs, one("pay")))
     assert (question.kind, server.calls()) == ("settle", 1)
     assert time.monotonic() - began < 15
 

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ import pytest
 
 import runner
 import runner.mcp
-from runner.mcp import Server, Terms
+from runner.mcp import Server
 from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
 from tests.support import stage
 from tests.web import wire
-
-KEPT = Terms(effect="keyed", key_ttl=timedelta(days=1))
 
 
 def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) -> None:
@@ -120,7 +117,7 @@ def test_a_server_that_hung_in_one_call_is_started_anew_for_the_next(
     effect: Any, calls: int, runs: Path, tmp_path: Path
 ) -> None:
     """A process that hangs answers nothing more. A read that timed out is for the model to repeat."""
-    server = Server(handmade(tmp_path / "first"), trust={"hangs": Terms(effect=effect, timeout=0.5)})
+    server = Server(handmade(tmp_path / "first"), trust={"hangs": {"effect": effect, "timeout": 0.5}})
     assert stage.finished(play(server, runs, *[one("hangs")] * calls)) == "done"
     assert text(runs, f"{calls}.0") == "awake"
 
@@ -156,7 +153,7 @@ def test_a_process_that_died_between_two_calls_is_started_again(shop: Shop, runs
 @pytest.mark.fault("timeout")
 def test_a_call_that_takes_too_long_is_unknown(where: Any, runs: Path) -> None:
     """The server was told to stop, and may have acted all the same."""
-    paused = play(Server(where, trust={"sleepy": Terms(timeout=0.1)}), runs, one("sleepy", seconds=30))
+    paused = play(Server(where, trust={"sleepy": {"timeout": 0.1}}), runs, one("sleepy", seconds=30))
     assert [question.kind for question in stage.asked(paused)] == ["settle"]
     assert [did for did, _, _ in ends(runs)] == ["unknown"]
 
@@ -175,7 +172,7 @@ def test_a_protocol_error_is_unknown_because_a_tool_may_send_it_after_it_acted(
 
 def test_a_user_may_know_which_errors_come_before_a_server_acts(shop: Shop, runs: Path) -> None:
     """Then the model reads the refusal at once."""
-    server = Server(shop.over_http(), trust={"moody": Terms(refused=[-32602])})
+    server = Server(shop.over_http(), trust={"moody": {"refused": [-32602]}})
     assert stage.finished(play(server, runs, one("moody", code=-32602))) == "done"
     assert ends(runs) == [("nothing", None, "the server answered with error -32602: not today")]
 
@@ -215,7 +212,7 @@ def test_what_http_turned_away_did_nothing(status: int, did: str, after: float |
             connection.socket.sendall(head.encode() + body)
 
     with wire.service(manner) as service:
-        play(Server(service.url, trust=Terms(attempts=1)), runs, one("act"))
+        play(Server(service.url, trust={"act": {"attempts": 1}}), runs, one("act"))
     assert [end[:2] for end in ends(runs)] == [(did, after)]
 
 
@@ -234,7 +231,7 @@ def test_a_lookup_asks_the_server_without_a_key(shop: Shop, runs: Path) -> None:
         found = await server.ask("find", {"key": call.key})
         return runner.Found(found) if found["payment"] else runner.Missing()
 
-    server = Server(shop.over_stdio(), trust={"pay": Terms(lookup=find, visible_within=0)})
+    server = Server(shop.over_stdio(), trust={"pay": {"lookup": find, "visible_within": 0}})
     assert stage.finished(play(server, runs, one("pay", cents=5))) == "done"
     assert (stage.results(runs)["1.0"].how, text(runs)) == ("found", '{"payment": 1}')
     assert shop.seen()[1:] == [{}]
