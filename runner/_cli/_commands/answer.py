@@ -46,6 +46,7 @@ def edit(run: str, question: str, arguments_: dict[str, Any], runs: str, who: st
     They take the place of the call's own, and the model is told. What the tool can't take is asked about anew.
     """
     _said(runner.edit(run, question, who, arguments_, runs=runs), f"question {question}: edited by {who}")
+    out.out("If the tool can't take these arguments, they are asked about anew.")
 
 
 @click.command()
@@ -165,4 +166,4 @@ def _said(receipt: runner.Receipt, what: str) -> None:
     if waiting := receipt.state.waiting:
         out.out(f"Still open: {', '.join(question.id for question in waiting)}.")
     else:
-        out.out("Every question is answered: a worker, or the next resume, carries the run on.")
+        out.out("No question is open: a worker, or the next resume, carries the run on.")
