@@ -5,6 +5,7 @@ Other packages bring commands by the entry-point group `refold.commands`; see `r
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import io
 import os
@@ -51,6 +52,16 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (as above)
         """One of ours, else one that a package brought."""
         return our_command(cmd_name) or external_command(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; where there is none, the error says which was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            raise click.UsageError(f"{error.message} Did you mean {close[0]}?", ctx) if close else error from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))

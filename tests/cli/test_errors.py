@@ -47,6 +47,16 @@ def test_a_run_that_is_not_there_is_a_sentence(refold: Refold, runs: Path, words
     assert not (runs / RUN).exists()
 
 
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("shwo", " Did you mean show?"), ("resme", " Did you mean resume?"), ("xyz", "")]
+)
+def test_a_command_that_is_not_there_is_a_sentence_that_names_the_one_that_was_meant(
+    refold: Refold, typed: str, hint: str
+) -> None:
+    """If a name is near enough."""
+    refold(typed).ends(2, "", err=f"No such command '{typed}'.{hint}\n")
+
+
 @pytest.mark.parametrize("words", [*EVERY, *LISTS, ["run", "x", str(Agent("plain"))]], ids=_named)
 def test_a_runs_directory_that_is_a_file_is_a_sentence(refold: Refold, runs: Path, words: list[str]) -> None:
     """The file stays as it is."""
