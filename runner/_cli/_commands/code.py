@@ -19,10 +19,12 @@ from runner._cli._render.as_json import fields
 from runner._cli._render.escape import one_line
 
 _LEASE = """\
-A process that is cut off from the database loses its runs when their lease ends, after {lease:g} s at most, and another
-carries them on. From then on it begins nothing that goes through runner.web or asks call.holding() first; what asks
-nothing ends by its tool's timeout, and no lookup that finds nothing is believed before that. A key closes every gap."""
-_DIGEST = re.compile("[0-9a-f]{16,128}")
+A process that is cut off from the database loses its runs when their lease
+ends, after {lease:g} s at most, and another carries them on. From then on it
+begins nothing that goes through runner.web or asks call.holding() first; what
+asks nothing ends by its tool's timeout, and no lookup that finds nothing is
+believed before that. A key closes every gap."""
+_DIGEST, _OF_TOOL = re.compile("([0-9a-f]{16,128})?"), re.compile("digest=[0-9a-f]+(, )?")
 
 
 @click.command()
@@ -39,7 +41,7 @@ def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) ->
     if as_json:
         out.as_json(found)
     else:
-        out.rows(page(found, state.agent))
+        out.rows(page(found, state.agent), folded=True)
         if found.divergence is not None:
             out.out()
             out.out(f"- the history, + the current code\n{found.divergence.diff()}")
@@ -77,9 +79,16 @@ def _by_part(drift: tuple[Drift, ...]) -> dict[tuple[str, str], list[Drift]]:
 
 def _change(drift: Drift) -> str:
     """What changed. A digest says nothing to a person but that it did."""
-    if all(_DIGEST.fullmatch(value) for value in (drift.was, drift.now)):
+    was, now = drift.was, drift.now
+    if all(_DIGEST.fullmatch(value) for value in (was, now)):
         return "changed"
-    return f"{one_line(drift.was, 80) or 'none'} was, {one_line(drift.now, 80) or 'none'} now"
+    if drift.part.startswith("tool ") and not (was and now):
+        return "new" if now else "gone"
+    said = ["description or arguments changed"] if _OF_TOOL.match(now) else []
+    was, now = (one_line(_OF_TOOL.sub("", value, 1), 80) for value in (was, now))
+    if was or now:
+        said.append(f"{was or 'none'} was, {now or 'none'} now")
+    return ", ".join(said)
 
 
 @click.command()
@@ -97,7 +106,7 @@ def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool)
     if as_json:
         out.as_json([fields(each, "run agent phase seq able issues") for each in found])
     elif found:
-        out.table(("RUN", "PHASE", "VERDICT", "WHAT"), [row for each in found for row in _rows(each)])
+        out.table(("RUN", "PHASE", "VERDICT", "WHAT"), [row for each in found for row in _rows(each)], folded=True)
     else:
         out.err(f"No unfinished runs in {options.shown(runs)}: nothing was checked.")
     if not all(each.able for each in found):
@@ -150,7 +159,7 @@ def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
 def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...], as_json: bool) -> None:
     """Say what a death in each tool of an agent means.
 
-    One line for each tool, in the words of the rules that settle its calls, for runs in such a place: a database gives
+    One row for each tool, in the words of the rules that settle its calls, for runs in such a place: a database gives
     leases. No run is read and no tool is run.
     """
     lease = eventlog.store(runs).lease
@@ -158,7 +167,8 @@ def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...]
     if as_json:
         out.as_json([{**_facts(each), "line": str(each)} for each in found])
     else:
-        out.table(("tool", "effect", "if the process dies in a call"), [(e.tool, e.effect, str(e)) for e in found])
+        head = ("tool", "effect", "if the process dies in a call")
+        out.table(head, [(each.tool, each.effect, str(each)) for each in found], folded=True)
         if lease is not None:
             out.out(_LEASE.format(lease=lease))
     failed = [(what, each.tool) for what in fail_on for each in found if _facts(each)[what.replace("-", "_")]]

@@ -41,6 +41,18 @@ def note(text: str, call: runner.Call) -> str:
     return "noted"
 
 
+@runner.tool(effect="reads", timeout=5.5, name="look")
+def look_longer(x: int) -> dict[str, object]:
+    """Look at a number for a while."""
+    return {"x": x}
+
+
+@runner.tool(effect="idempotent")
+def knock() -> str:
+    """Knock on a door."""
+    return "knocked"
+
+
 TOOLS = (look, pay, tip, open_door, note)
 
 
@@ -52,6 +64,7 @@ def _agent(name: str, *replies: runner.Reply | str, limits: runner.Limits | None
 looking = _agent("looking", runner.testing.tool_calls(("look", {"x": 1})), "It is one.")
 looking_elsewhere = looking.replace(tools=[pay])
 looking_in_other_words = looking.replace(instructions="Look well.")
+looking_with_other_tools = looking.replace(tools=[look_longer, knock])
 paying = _agent(
     "paying",
     runner.testing.tool_calls(("look", {"x": 1})),
