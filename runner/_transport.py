@@ -55,7 +55,7 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = reason if isinstance(reason, BaseException) else None
 
 
-def client_error(error: BaseException | None) -> str | None:
+def client_error(error: object) -> str | None:
     """The name of the class of httpx, httpx2 or httpcore that an error is of; None for any other error."""
     for kind in type(error).__mro__:
         if kind.__module__.startswith(("httpx", "httpcore")):

@@ -27,7 +27,7 @@ class Guarantee:
     once_per    the arguments of which a second call is refused: in the run, in those that continue it, in its forks
     parallel    whether its calls may run beside others, each settled for itself
     acts_on     seconds after the end of a lost lease in which an attempt may still act; None where there are no leases.
-                One that sends through `runner.web`, or asks `call.holding()` directly before, does not
+                One that sends through `runner.web` or `mcp`, or asks `call.holding()` directly before, does not
     """
 
     tool: str

@@ -21,11 +21,11 @@ from pydantic import ValidationError
 
 import runner
 from runner import Call, NeedsPerson, OutcomeUnknown, ToolFailed
-from runner._transport import SOON, WAIT
+from runner._transport import NEVER_SENT, SOON, WAIT, client_error, retry_after
 from runner.mcp import _transport
 from runner.mcp._connection import Connection
 from runner.mcp._elicitation import Elicitation
-from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN, Leg
+from runner.mcp._transport import ATTEMPT, CALL, KEY, RUN
 
 MOST_SHOWN = 500
 
@@ -90,6 +90,7 @@ async def attempt(
         params = mcp.types.CallToolRequestParams(
             name=tool, arguments=call.arguments, input_responses=answers, request_state=state, _meta=_meta(call, leg)
         )
+        call.holding()
         result = await _sent(connection, params, refused, call, leg, _reporting(call, progress))
         if not isinstance(result, mcp.types.InputRequiredResult):
             found = content(result)
@@ -136,31 +137,26 @@ async def _sent(
     leg: int,
     progress: Any,
 ) -> Any:
-    sent = key(call, leg), call.n
+    sent = _transport.leg_of(_meta(call, leg))
     connection.legs[sent] = None
     try:
         return await connection.call(params, progress)
     except mcp.MCPError as error:
-        said = f"the server answered with error {error.code}: {error.message}"
-        refused, again = _nothing(connection, codes, error.code, sent)
+        said, http = f"the server answered with error {error.code}: {error.message}", connection.legs[sent]
+        status, after = getattr(http, "status_code", None), retry_after(getattr(http, "headers", {}))
+        refused = error.code in codes or status in _transport.REFUSED
+        session_over = status == _transport.NO_SESSION and not connection.modern
+        anew = error.code == UNSUPPORTED_VERSION or client_error(http) in NEVER_SENT or session_over
         if error.code == HEADER_MISMATCH:
             with suppress(mcp.MCPError):
                 await connection.relist()
-        elif again:
-            await connection.close()
+        elif anew:
+            await connection.retire()
+        again = anew or error.code == HEADER_MISMATCH or status in WAIT
         if call.acts and (leg > 0 or not (refused or again)):
-            raise OutcomeUnknown(said) from error
-        raise ToolFailed(said, None if refused else SOON) from error
+            raise OutcomeUnknown(said, after) from error
+        raise ToolFailed(said, None if refused else after or SOON) from error
     except ValidationError as error:
         raise OutcomeUnknown(f"the server's answer does not follow the protocol: {error}") from error
     finally:
         del connection.legs[sent]
-
-
-def _nothing(connection: Connection, codes: Collection[int], code: int, leg: Leg) -> tuple[bool, bool]:
-    """Whether the server refused this leg before it looked into it, for good or for now."""
-    status = connection.legs.get(leg)
-    refused = code in codes or status in _transport.REFUSED
-    session_over = status == _transport.NO_SESSION and not connection.modern
-    unread = code in (HEADER_MISMATCH, UNSUPPORTED_VERSION) or status in WAIT | {_transport.UNSENT}
-    return refused, unread or session_over

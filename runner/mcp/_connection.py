@@ -2,12 +2,13 @@
 
 The SDK's connection must be left by the task that entered it, and calls come from many tasks. So one task enters it,
 waits, and leaves it; when that task's loop ends, so does the server's process. A connection that ended is never used
-again: the next call opens another, which has certainly sent nothing yet.
+again: the next call opens another, which has certainly sent nothing yet. One that no new call is to use stays open for
+those that use it, which may be of other runs.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import mcp
@@ -15,9 +16,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from runner import RunError
+from runner.mcp._elicitation import Elicitation
 from runner.mcp._transport import FORGOTTEN, Legs, watched
-
-Elicit = Callable[[Any], Any]
 
 _RESULT: TypeAdapter[Any] = TypeAdapter(mcp.types.CallToolResult | mcp.types.InputRequiredResult)
 MOST_PAGES = 100
@@ -47,25 +47,25 @@ class Connection:
         self,
         name: str,
         transport: Callable[[Legs], AbstractAsyncContextManager[Any]],
-        elicit: Elicit,
         mode: str,
     ) -> None:
-        self.loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         self.legs: Legs = {}
         self.modern = False
         self.tools: list[mcp.Tool] = []
         self._name = name
         self._ended = asyncio.Event()
         self._transport = watched(transport(self.legs), self._ended)
-        self._elicit = elicit
         self._mode = mode
-        self._ready: asyncio.Future[mcp.Client] = self.loop.create_future()
-        self._owner = self.loop.create_task(self._own(), name=f"refold-mcp-{name}")
+        self._users: list[Elicitation | None] = []
+        self._retired = False
+        self._ready: asyncio.Future[mcp.Client] = loop.create_future()
+        self._owner = loop.create_task(self._own(), name=f"refold-mcp-{name}")
 
     @property
     def alive(self) -> bool:
-        """Whether it can still be used from the running loop."""
-        return not (self._ended.is_set() or self._owner.done()) and self.loop is asyncio.get_running_loop()
+        """Whether a new call may use it."""
+        return not (self._retired or self._ended.is_set() or self._owner.done())
 
     async def open(self, within: float) -> None:
         """Return when it is open and its tools are listed. Raises `ServerDown`, within `within` seconds."""
@@ -83,6 +83,26 @@ class Connection:
             self._owner.cancel()
         with suppress(Exception, asyncio.CancelledError):
             await asyncio.shield(self._owner)
+
+    @asynccontextmanager
+    async def used(self, elicitation: Elicitation | None = None) -> AsyncIterator[None]:
+        """While a call uses it. When that is cut off no other uses it: a process that hangs answers none either."""
+        self._users.append(elicitation)
+        try:
+            yield
+        except asyncio.CancelledError:
+            await self.retire()
+            raise
+        finally:
+            self._users.remove(elicitation)
+            if self._retired and not self._users:
+                self._ended.set()
+
+    async def retire(self) -> None:
+        """Let no other call use it, and leave it once the last that does has ended: now, if that is the caller."""
+        self._retired = True
+        if len(self._users) == 1:
+            await self.close()
 
     async def _own(self) -> None:
         try:
@@ -103,8 +123,13 @@ class Connection:
         finally:
             self._ended.set()
 
-    async def _asked(self, context: Any, params: Any) -> Any:  # noqa: ARG002 (the SDK's signature)
-        return self._elicit(params)
+    async def _asked(self, context: Any, params: Any) -> mcp.types.ElicitResult:  # noqa: ARG002 (the SDK's signature)
+        """A question that came in the middle of a call, as older servers ask. It is the only call's that can ask.
+
+        Calls of one run that can change something run one by one; of several at once nobody can say which one asks.
+        """
+        answers = [elicitation.form(params) for elicitation in self._users if elicitation is not None]
+        return answers[0] if len(answers) == 1 else mcp.types.ElicitResult(action="cancel")
 
     async def relist(self) -> None:
         """Ask for the tools again: a call's headers follow from their schemas."""
@@ -121,7 +146,7 @@ class Connection:
             return await session.send_request(request, _RESULT, progress_callback=progress)
         except mcp.MCPError:
             if FORGOTTEN in self.legs:
-                await self.close()  # the next call, read or lookup opens another
+                await self.retire()  # the next call, read or lookup opens another
             raise
 
 

@@ -27,6 +27,14 @@ from runner.mcp._transport import Legs
 Transport = AbstractAsyncContextManager[Any]
 
 
+class _Here:
+    """The connection of one event loop."""
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.opening = asyncio.Lock()
+
+
 @dataclass(eq=False, repr=False)
 class Server:
     """An MCP server, by its URL, its `mcp.StdioServerParameters`, or a function that makes an SDK transport.
@@ -57,9 +65,7 @@ class Server:
     mode: str = "auto"
 
     def __post_init__(self) -> None:
-        self._connection: Connection | None = None
-        self._opening: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
-        self._elicitations: list[Elicitation] = []
+        self._loops: dict[asyncio.AbstractEventLoop, _Here] = {}
 
     @property
     def _name(self) -> str:
@@ -81,8 +87,9 @@ class Server:
 
         Without it the connection ends with its event loop.
         """
-        connection, self._connection = self._connection, None
-        if connection is not None and connection.loop is asyncio.get_running_loop():
+        here = self._here()
+        connection, here.connection = here.connection, None
+        if connection is not None:
             await connection.close()
 
     async def tools(self) -> tuple[runner.Tool, ...]:
@@ -125,7 +132,8 @@ class Server:
         """
         connection = await self._connected()
         params = mcp.types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
-        return _attempt.content(await connection.call(params, None))
+        async with connection.used():
+            return _attempt.content(await connection.call(params, None))
 
     def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
         try:
@@ -158,33 +166,25 @@ class Server:
             connection = await self._connected()
         except ServerDown as down:
             raise ToolFailed(str(down), SOON) from down
-        self._elicitations.append(elicitation)
-        try:
+        except asyncio.CancelledError as cut:
+            raise ToolFailed(f"it was cut off before the MCP server {self._name} could be reached", SOON) from cut
+        async with connection.used(elicitation):
             return await _attempt.attempt(connection, tool, refused, call, elicitation, self.on_progress)
-        except asyncio.CancelledError:
-            if not isinstance(self.where, str):  # the process may hang, and would answer no later call either
-                await connection.close()
-            raise
-        finally:
-            self._elicitations.remove(elicitation)
 
-    def _elicited(self, params: Any) -> mcp.types.ElicitResult:
-        """A question that came in the middle of a call, as older servers ask. It is the only call's that can ask.
-
-        Calls that can change something run one by one; of several reads at once nobody can say which one asks.
-        """
-        answers = [elicitation.form(params) for elicitation in self._elicitations]
-        return answers[0] if len(answers) == 1 else mcp.types.ElicitResult(action="cancel")
+    def _here(self) -> _Here:
+        """What the running event loop has of this server; of loops that were closed nothing is kept."""
+        for loop in [loop for loop in list(self._loops) if loop.is_closed()]:
+            self._loops.pop(loop, None)
+        return self._loops.setdefault(asyncio.get_running_loop(), _Here())
 
     async def _connected(self) -> Connection:
-        loop = asyncio.get_running_loop()
-        if self._opening is None or self._opening[0] is not loop:
-            self._opening = (loop, asyncio.Lock())
-        async with self._opening[1]:
-            if self._connection is None or not self._connection.alive:
-                self._connection = Connection(self._name, self._transport, self._elicited, self.mode)
-            await self._connection.open(self.connect)  # whoever asked for it before may have given up
-            return self._connection
+        here = self._here()
+        async with here.opening:
+            connection = here.connection
+            if connection is None or not connection.alive:
+                connection = here.connection = Connection(self._name, self._transport, self.mode)
+            await connection.open(self.connect)  # whoever asked for it before may have given up
+            return connection
 
     def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):

@@ -1,13 +1,14 @@
 """Ways to a server, watched to know when a connection ended and how HTTP answered.
 
 Of most HTTP statuses the SDK makes one protocol error, which proves nothing. A status that a server gives before it
-reads a request proves that the call did nothing, and so does an error from before there was a connection.
+reads a request proves that the call did nothing, and so does an error from before there was a connection. Such an error
+ends its call alone: the SDK, which would end every request of the connection with it, is given an answer to that one.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Self
 
@@ -17,19 +18,22 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from runner._transport import NEVER_SENT, client_error
-
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?P<half>[dD][89a-fA-F]..)|.)")
 META = "dev.refold/"
 KEY, CALL, ATTEMPT, RUN = (META + name for name in ("idempotency-key", "call", "attempt", "run"))
 
 
-Leg = tuple[str, int]
-"""A leg of a call in flight: its key, and the attempt."""
-Legs = dict[Leg, int | None]
-"""The legs in flight, each with the HTTP status of its answer where that is known."""
-FORGOTTEN: Leg = ("", 0)
+Leg = tuple[Any, ...]
+"""A leg of a call in flight: its key, if the call acts, with the run, the call and the attempt."""
+Legs = dict[Leg, httpx2.Response | Exception | None]
+"""The legs in flight, each with what HTTP answered, or why it did not, where that is known."""
+FORGOTTEN: Leg = ()
 """Stands among the legs once the server does not know the session any more, whatever was asked in it."""
+
+
+def leg_of(meta: Mapping[str, Any]) -> Leg:
+    """The leg that is sent with this `_meta`."""
+    return tuple(meta.get(name) for name in (KEY, RUN, CALL, ATTEMPT))
 
 
 @asynccontextmanager
@@ -97,37 +101,47 @@ def _is_answer(raw: object, text: str) -> bool:
 REFUSED = frozenset({401, 403, 405, 413, 415})
 NO_SESSION = 404
 """Of an older protocol, where a tool's own errors come with 200: the server does not know the session any more."""
-UNSENT = 0
-"""In the place of a status: there was no connection."""
 
 TIMEOUT = httpx2.Timeout(30.0, read=300.0)
 """Seconds, as the SDK has them: a stream may be silent for long. A call's own timeout is the tool's."""
 
 
 class _Client(httpx2.AsyncClient):
-    """It notes the status of each answer to a leg in flight."""
+    """It notes what came of each leg in flight."""
 
     def __init__(self, legs: Legs) -> None:
         super().__init__(timeout=TIMEOUT)
         self._legs = legs
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        call, failed = _tool_call(request), None
         try:
             response = await super().send(request, **options)
-        except httpx2.TransportError as error:
-            if client_error(error) in NEVER_SENT:
-                self._note(request, UNSENT)
-            raise
-        self._note(request, response.status_code)
+            if call is not None and not response.headers.get("content-type", "").startswith("text/event-stream"):
+                await response.aread()
+        except httpx2.RequestError as error:
+            if call is None:
+                raise
+            failed, response = error, _answer(call, error)
+        if response.status_code == NO_SESSION and "mcp-session-id" in request.headers:
+            self._legs[FORGOTTEN] = response
+        if call is not None and (leg := leg_of(call["params"].get("_meta") or {})) in self._legs:
+            self._legs[leg] = failed or response
         return response
 
-    def _note(self, request: httpx2.Request, status: int) -> None:
-        if status == NO_SESSION and "mcp-session-id" in request.headers:
-            self._legs[FORGOTTEN] = NO_SESSION
-        with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
-            meta = json.loads(request.content)["params"]["_meta"]
-            if (leg := (meta[KEY], meta[ATTEMPT])) in self._legs:
-                self._legs[leg] = status
+
+def _tool_call(request: httpx2.Request) -> Any:
+    """The message of a request that calls a tool, or None."""
+    with suppress(ValueError, KeyError, TypeError, httpx2.StreamError):
+        message = json.loads(request.content)
+        return message if message["method"] == "tools/call" else None
+    return None
+
+
+def _answer(call: Any, error: Exception) -> httpx2.Response:
+    """An error as the answer to this call."""
+    said = {"code": mcp.types.CONNECTION_CLOSED, "message": " ".join(f"{type(error).__name__}: {error}".split())}
+    return httpx2.Response(502, json={"jsonrpc": "2.0", "id": call["id"], "error": said})
 
 
 @asynccontextmanager

@@ -189,7 +189,7 @@ def test_a_connection_remembers_nothing_of_calls_that_ended(shop: Shop, runs: Pa
     known: list[int] = []
 
     async def count(_: int) -> None:
-        connection = server._connection  # noqa: SLF001 (nothing public tells how much it holds)
+        connection = server._here().connection  # noqa: SLF001 (nothing public tells how much it holds)
         assert connection is not None
         known.append(len(connection.legs))
 
@@ -207,4 +207,19 @@ def test_a_transport_of_one_s_own_is_made_for_each_connection(shop: Shop) -> Non
 
     server = Server(transport)
     assert [len(server.tools_sync()) for _ in range(2)] == [11, 11]
+    assert len(made) == 2
+
+
+def test_loops_that_run_at_the_same_time_have_a_connection_each(shop: Shop) -> None:
+    """As in the threads of a web server: a call over another loop's connection fails, and each would start anew."""
+    made: list[Any] = []
+
+    def transport() -> Any:
+        made.append(mcp.stdio_client(shop.over_stdio()))
+        return made[-1]
+
+    server = Server(transport)
+    with asyncio.Runner() as one_loop, asyncio.Runner() as other:
+        for loop in (one_loop, other) * 2:
+            assert loop.run(server.ask("find", {"key": "a"})) == {"payment": None}
     assert len(made) == 2

@@ -1,7 +1,6 @@
 """A call whose answer never came, or came as an error: what is certain, and what stays open."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import mcp
 import pytest
 
+import eventlog
 import runner
 import runner.mcp
 from runner.mcp import Server
@@ -19,6 +19,8 @@ from tests.mcp.places import Shop
 from tests.mcp.playing import ends, one, play, text
 from tests.support import stage
 from tests.web import wire
+
+MUTE = mcp.StdioServerParameters(command=sys.executable, args=["-S", "-c", "import sys; sys.stdin.read()"])
 
 
 def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) -> None:
@@ -35,9 +37,8 @@ def test_a_server_that_can_t_be_reached_was_asked_to_do_nothing(tmp_path: Path) 
 @pytest.mark.fault("server hangs")
 def test_a_server_that_never_answers_is_given_up() -> None:
     """A program that is no MCP server must not hang the run."""
-    mute = mcp.StdioServerParameters(command=sys.executable, args=["-S", "-c", "import sys; sys.stdin.read()"])
     with pytest.raises(runner.mcp.ServerDown, match=r"no answer within 0.2 s"):
-        Server(mute, connect=0.2).tools_sync()
+        Server(MUTE, connect=0.2).tools_sync()
 
 
 @pytest.mark.fault("server restarted")
@@ -184,38 +185,6 @@ def test_what_the_protocol_refuses_unread_did_nothing_and_is_sent_again(code: in
     assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
 
 
-@pytest.mark.fault("refused by HTTP")
-@pytest.mark.parametrize(
-    ("status", "did", "after"),
-    [
-        *[(status, "nothing", None) for status in (401, 403, 405)],
-        (429, "nothing", 1.0),
-        *[(status, "unknown", None) for status in (400, 404, 500, 503)],
-    ],
-)
-def test_what_http_turned_away_did_nothing(status: int, did: str, after: float | None, runs: Path) -> None:
-    """The SDK makes one error of all of these; a 404 may come with a tool's own protocol error and proves nothing."""
-
-    def manner(connection: wire.Connection) -> None:
-        while (seen := connection.read()) is not None:
-            method = wire.sent(seen)["method"]
-            if method == "tools/call":
-                connection.socket.sendall(f"HTTP/1.1 {status} No\r\ncontent-length: 0\r\n\r\n".encode())
-                continue
-            result: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-            if method == "server/discover":
-                result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
-            else:
-                result |= {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}
-            body = json.dumps({"jsonrpc": "2.0", "id": wire.sent(seen)["id"], "result": result}).encode()
-            head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-            connection.socket.sendall(head.encode() + body)
-
-    with wire.service(manner) as service:
-        play(Server(service.url, trust={"act": {"attempts": 1}}), runs, one("act"))
-    assert [end[:2] for end in ends(runs)] == [(did, after)]
-
-
 def test_a_read_that_failed_is_tried_again(shop: Shop, runs: Path) -> None:
     """Nothing can have acted, so there is nothing to settle."""
     server = Server(shop.over_http(), trust="reads")
@@ -235,6 +204,43 @@ def test_a_lookup_asks_the_server_without_a_key(shop: Shop, runs: Path) -> None:
     assert stage.finished(play(server, runs, one("pay", cents=5))) == "done"
     assert (stage.results(runs)["1.0"].how, text(runs)) == ("found", '{"payment": 1}')
     assert shop.seen()[1:] == [{}]
+
+
+def test_a_lookup_that_hangs_is_asked_anew_of_a_new_process(runs: Path, tmp_path: Path) -> None:
+    """The process that hangs would answer none of the three lookups, and a person would be asked."""
+
+    async def find(_: runner.Call) -> runner.Found:
+        return runner.Found(await server.ask("hangs"))
+
+    server = Server(handmade(tmp_path / "first"), trust={"first": {"lookup": find, "timeout": 1, "visible_within": 0}})
+    assert stage.finished(play(server, runs, one("first"))) == "done"
+    assert text(runs) == "awake"
+
+
+@pytest.mark.fault("server hangs")
+def test_a_call_that_is_cut_off_while_its_server_starts_did_nothing(shop: Shop, runs: Path) -> None:
+    """Nothing was sent yet, so no person is asked about it."""
+    server = Server(shop.over_stdio(), trust={"pay": {"timeout": 0.2}})
+    agent = stage.agent([one("pay", cents=5), "done"], *server.tools_sync())
+    server.where = MUTE
+    assert stage.finished(stage.on(str(runs), agent, clock=stage.Ticking())) == "done"
+    assert [(did, after) for did, after, _ in ends(runs)] == [("nothing", 1.0)] * 3
+
+
+@pytest.mark.fault("lease lost")
+def test_a_call_is_not_sent_once_the_run_is_lost_while_its_server_starts(shop: Shop, runs: Path) -> None:
+    """Starting a server takes long, and another process may carry the run on by then."""
+
+    def starts() -> Any:
+        (runs / "r" / "lock").unlink()
+        return mcp.stdio_client(shop.over_stdio())
+
+    server = Server(shop.over_stdio())
+    agent = stage.agent([one("pay", cents=5), "done"], *server.tools_sync())
+    server.where = starts
+    with pytest.raises(eventlog.LockLost):
+        stage.on(str(runs), agent)
+    assert (ends(runs), shop.payments()) == ([], [])
 
 
 async def _killed(pid: int) -> None:
