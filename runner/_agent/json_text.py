@@ -76,6 +76,11 @@ def without_surrogates(text: str) -> str:
     return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
+def written(value: object) -> str:
+    """A value as JSON, with U+FFFD for each half of a character."""
+    return without_surrogates(json.dumps(value, ensure_ascii=False))
+
+
 def _storable(value: Any) -> Any:
     """`value` with U+FFFD for what UTF-8 can't hold: no tool meets text that it can't send or save."""
     if isinstance(value, str):

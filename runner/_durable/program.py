@@ -6,7 +6,6 @@ import asyncio
 import concurrent.futures
 import functools
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -133,8 +132,8 @@ async def _run(run: seam.Durable, main: Main) -> BaseException | None:
     try:
         state = run.state
         with branches.entered():
-            value = await main(run, state.task, run.program.load_inputs(state.inputs))
-        run.answer = value if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)
+            value: Any = await main(run, state.task, run.program.load_inputs(state.inputs))
+        run.answer = "" if value is None else value
     except BaseException as error:  # noqa: BLE001 (a signal, or what the program raised: `end` tells them apart)
         return error
     finally:

@@ -20,6 +20,7 @@ from replay import State
 from replay.events import QuestionAnswered, ResultRecorded
 from replay.messages import CostBound, Reply, ToolCall
 from replay.values import Digests
+from runner._agent import json_text, sanitize
 from runner._agent.tools import Tool
 from runner._durable import branches
 from runner._durable.cursor import Chain, Cursor, Turn, failure, ordered
@@ -173,6 +174,7 @@ class Durable:
             raise BadTool(name, "the program declares no such tool, and the call has no body")
         try:
             written = json.dumps(dict(arguments or {}), ensure_ascii=False, allow_nan=False)
+            written = json_text.without_surrogates(written)
         except (TypeError, ValueError) as error:
             raise BadTool(name, f"its arguments are no JSON: {error}") from error
         branches.come_to(name, written)
@@ -269,9 +271,10 @@ class Durable:
                     left = self._cursor.left
                     if left is not None and not self.keep_open:
                         self.pump.diverge(left, "the program ends", "the end")
-                    answer = self.answer if self.answer is not None else self.state.answer or ""
+                    answer: object = self.answer if self.answer is not None else self.state.answer or ""
+                    text = answer if isinstance(answer, str) else json.dumps(answer, default=str)
                     if not self._cursor.done:
-                        await self.pump.next(answer, Demand(None), {})
+                        await self.pump.next(sanitize.clean(text), Demand(None), {})
             except ControlSignal as raised:
                 signal = raised
         elif isinstance(error, Exception) and signal is None:

@@ -11,6 +11,7 @@ from langgraph.types import Command, Send
 from pydantic_core import to_jsonable_python
 
 from replay.messages import Reply, Stop, ToolCall, Usage
+from runner._agent import json_text
 from runner.models._prices import Sale, cost
 
 _CHANGES = {"id", "response_metadata", "usage_metadata", "artifact"}
@@ -37,6 +38,14 @@ def sale_of(model: Any, said: Mapping[str, Any]) -> Sale:
     """Who sold which model, as far as a request or a reply says so."""
     name = said.get("model_name") or getattr(model, "model_name", None) or getattr(model, "model", None) or ""
     return Sale(said.get("model_provider") or "", (str(name),), None)
+
+
+def storable(response: Any) -> Any:
+    """A model's response; where UTF-8 can't hold its messages, with such ones as come back from the log."""
+    raw, whole = written(to_jsonable_python(messages_to_dict(response.result), fallback=str))
+    if not whole:
+        response.result = messages_from_dict(json.loads(raw))
+    return response
 
 
 def reply_of(messages: list[BaseMessage], model: Any) -> Reply:
@@ -73,9 +82,16 @@ def text_of(made: Any) -> str:
     return "\n".join(str(m.text) for m in messages if isinstance(m, BaseMessage)) or "A command."
 
 
-def pack(made: Any) -> str:
-    """What a tool came to, as JSON: messages and commands are marked, all else is plain."""
-    return json.dumps(packed(made))
+def written(value: Any) -> tuple[str, bool]:
+    """A value as JSON that UTF-8 holds, and whether that says the same."""
+    said = json.dumps(value, ensure_ascii=False)
+    raw = json_text.without_surrogates(said)
+    return raw, raw == said
+
+
+def pack(made: Any) -> tuple[str, bool]:
+    """What a tool came to, `written`: messages and commands are marked, all else is plain."""
+    return written(packed(made))
 
 
 def packed(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
@@ -95,6 +111,14 @@ def packed(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
         return [packed(member) for member in value]
     plain = to_jsonable_python(value, fallback=str)
     return packed(plain) if isinstance(plain, dict | list) else plain  # an object may look like a mark of ours
+
+
+def rebuilt(reply: Reply) -> BaseMessage:
+    """What the model said; one that was too large to be kept as it came, of its text and its calls."""
+    if reply.raw:
+        return next(m for m in messages_from_dict(json.loads(reply.raw)) if isinstance(m, AIMessage))
+    calls = [{"name": call.tool, "args": json.loads(call.arguments), "id": call.provider_id} for call in reply.calls]
+    return AIMessage(reply.text, tool_calls=calls)
 
 
 def unpack(value: Any) -> Any:

@@ -10,21 +10,23 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE
 
 import replay
 from replay.events import ResultRecorded
 from replay.messages import Reply
 from replay.values import Digests
 from runner._agent.call import CURRENT, Call
+from runner._agent.declaration import NAME
 from runner._agent.tools import Tool
 from runner.adapters import Declarations, Durable, Verbatim, Withdrawn, counts, current
 from runner.errors import ToolFailed
-from runner.langchain._messages import as_json, dump, pack, reply_of, sale_of, text_of, unpack
+from runner.langchain._messages import as_json, dump, pack, rebuilt, reply_of, sale_of, storable, text_of, unpack
 from runner.models._prices import bound
 
 NOT_EDITED = "Not run: arguments can be edited in the interrupt mode 'batched', not in 'per_call'."
@@ -86,11 +88,11 @@ class Asks(AgentMiddleware):
         made: list[Any] = []
 
         async def ask() -> Reply:
-            made.append(await handler(request))
+            made.append(storable(await handler(request)))
             return reply_of(made[0].result, request.model)
 
         reply = await self._ask(run, request, ask)
-        return made[0] if made else await handler(_again(request, reply))
+        return made[0] if made and reply.raw else await handler(_again(request, reply))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         run = here()
@@ -99,11 +101,11 @@ class Asks(AgentMiddleware):
         made: list[Any] = []
 
         def ask() -> Reply:
-            made.append(handler(request))
+            made.append(storable(handler(request)))
             return reply_of(made[0].result, request.model)
 
         reply = run.wait(self._ask(run, request, ask))
-        return made[0] if made else handler(_again(request, reply))
+        return made[0] if made and reply.raw else handler(_again(request, reply))
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         return await handler(self._checked(request))
@@ -136,10 +138,9 @@ class Asks(AgentMiddleware):
 
 def _again(request: Any, reply: Reply) -> Any:
     """The request with a model that gives the recorded reply."""
-    said = next(m for m in messages_from_dict(json.loads(reply.raw)) if isinstance(m, AIMessage))
     name = next((n for at in ("model_name", "model", "model_id") if (n := getattr(request.model, at, None))), None)
     return request.override(
-        model=_Recorded(said=said, model_name=name, profile=getattr(request.model, "profile", None))
+        model=_Recorded(said=rebuilt(reply), model_name=name, profile=getattr(request.model, "profile", None))
     )
 
 
@@ -158,6 +159,8 @@ class Calls(AgentMiddleware):
         run = here()
         if run is None:
             return await handler(request)
+        if _is_invented(request):
+            return _no_tool(request)
         attempt = _Attempt(request, run)
 
         async def call_tool(call: Call) -> Verbatim:
@@ -170,6 +173,8 @@ class Calls(AgentMiddleware):
         run = here()
         if run is None:
             return handler(request)
+        if _is_invented(request):
+            return _no_tool(request)
         attempt = _Attempt(request, run)
 
         def call_tool(call: Call) -> Verbatim:
@@ -200,6 +205,18 @@ class Calls(AgentMiddleware):
             return
         structured, messages = state.get("structured_response"), state["messages"]
         run.answer = as_json(structured) if structured is not None else str(messages[-1].text) if messages else ""
+
+
+def _is_invented(request: Any) -> bool:
+    """Whether a model calls what no tool can be named. Any other unknown name may be that of a middleware's tool."""
+    return request.tool is None and NAME.fullmatch(request.tool_call["name"]) is None
+
+
+def _no_tool(request: Any) -> ToolMessage:
+    """What the model is told of a call of no tool, in LangChain's words. Nothing runs."""
+    wanted, tools = request.tool_call, ", ".join(tool.name for tool in request.runtime.tools)
+    told = INVALID_TOOL_NAME_ERROR_TEMPLATE.format(requested_tool=wanted["name"], available_tools=tools)
+    return ToolMessage(told, tool_call_id=wanted["id"], name=wanted["name"], status="error")
 
 
 def _edits(request: Any) -> Mapping[Any, Any]:
@@ -240,8 +257,8 @@ class _Attempt:
 
     def came_to(self, made: Any) -> Verbatim:
         """What the log keeps of it."""
-        self._made = made
-        raw = pack(made)
+        raw, whole = pack(made)
+        self._made = made = made if whole else unpack(json.loads(raw))
         if isinstance(made, ToolMessage):
             if made.status == "error":
                 raise ToolFailed(str(made.text), raw=raw)

@@ -26,6 +26,7 @@ import replay
 from replay.events import ResultRecorded
 from replay.messages import Reply, Stop, ToolCall, Usage
 from replay.values import Digests
+from runner._agent import json_text
 from runner._agent.call import Call
 from runner.adapters import Durable, Verbatim, Withdrawn, counts, current
 from runner.errors import ToolFailed
@@ -145,7 +146,7 @@ class Backend(JournalCallableOperationBackend[None]):
             if getattr(part, "tool_call_id", None)
         }
         reply = await _in_loop_of(run, lambda it: run.ask(digests, most, it, tools=tools, answers=answers), ask)
-        return json.loads(reply.raw)
+        return json.loads(reply.raw) if reply.raw else _rebuilt(reply)
 
     async def _call(self, run: Durable, body: Any, name: str, args: Any, ctx: Any, tool: Any) -> object:
         definition = getattr(tool, "tool_def", tool)
@@ -184,9 +185,10 @@ class Backend(JournalCallableOperationBackend[None]):
 
 def _kept(payload: Mapping[str, Any]) -> Verbatim:
     """What the log keeps of what a tool came to."""
+    raw = json_text.written(payload)
     if payload["kind"] in _DID_NOTHING:
-        raise ToolFailed(payload.get("message") or payload["kind"].replace("_", " "), raw=json.dumps(payload))
-    return Verbatim(payload.get("result", payload), json.dumps(payload))
+        raise ToolFailed(payload.get("message") or payload["kind"].replace("_", " "), raw=raw)
+    return Verbatim(payload.get("result", payload), raw)
 
 
 def _overridden(args: Mapping[str, Any], ctx: Any, tool: Any) -> Mapping[str, Any] | None:
@@ -224,7 +226,9 @@ def dump(message: Any) -> bytes:
 
 
 def reply_of(payload: Mapping[str, Any]) -> Reply:
-    """A model's response as the log tells it; `raw` is the framework's own."""
+    """A model's response as the log tells it; `raw` is the framework's own, without what UTF-8 can't hold."""
+    raw = json_text.written(payload)
+    payload = json.loads(raw)
     parts, used = payload["parts"], payload.get("usage") or {}
     calls = tuple(
         ToolCall(
@@ -245,5 +249,14 @@ def reply_of(payload: Mapping[str, Any]) -> Reply:
         dollars=cost(None, Sale(seller, (model,), None), usage, {}),
         stop=_STOPS.get(payload.get("finish_reason") or "", "tool_calls" if calls else "stop"),
         model=model,
-        raw=json.dumps(payload),
+        raw=raw,
     )
+
+
+def _rebuilt(reply: Reply) -> Mapping[str, Any]:
+    """A response that was too large to be kept as it came, of its text and its calls."""
+    parts = [
+        {"part_kind": "tool-call", "tool_name": call.tool, "args": call.arguments, "tool_call_id": call.provider_id}
+        for call in reply.calls
+    ]
+    return {"kind": "response", "parts": [{"part_kind": "text", "content": reply.text}, *parts]}

@@ -21,9 +21,10 @@ from pydantic_ai.durable_exec import (
 )
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from runner import durable
+from runner._agent import json_text
 from runner._agent.call import CURRENT
 from runner._agent.tools import Tool
 from runner.adapters import Declarations, current
@@ -142,7 +143,7 @@ class Refold(BaseDurabilityCapability[Any]):
                 return await self.wrap_run(ctx, handler=handler)
         result = await super().wrap_run(ctx, handler=handler)
         output = result.output
-        run.answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
+        run.answer = output if isinstance(output, str) else json_text.written(to_jsonable_python(output, fallback=str))
         return result
 
     async def handle_deferred_tool_calls(

@@ -268,3 +268,26 @@ async def test_a_run_inside_a_call_waits_and_so_does_the_one_around_it(tmp_path:
     assert await life() == "wired"
     assert done == ["wire 7"]
     assert len(eventlog.store(tmp_path).runs()) == 2
+
+
+@pytest.mark.fault("unstorable content")
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [("half \ud83d", "half \ufffd"), (["list", 7], '["list", 7]'), ("x" * (17 << 20), None)],
+    ids=["half a character", "no text", "too long"],
+)
+async def test_whatever_a_program_answers_or_gives_a_tool_its_run_ends(
+    tmp_path: Path, value: Any, answer: str | None
+) -> None:
+    """What can't be kept as it is is put right or cut, in both lives."""
+
+    @runner.tool(effect="reads")
+    def take(text: str) -> str:
+        return text
+
+    for _ in range(2):
+        async with durable("x", runs=tmp_path, run="r") as run:
+            assert await run.act(take, {"text": "\udfff"}) == "\ufffd"
+            run.answer = value
+    kept = runner.read_state("r", tmp_path).answer or ""
+    assert kept == answer or (answer is None and kept.startswith("x") and "cut here" in kept)
