@@ -1,7 +1,8 @@
 """SIGINT and SIGTERM drain the runs of this process: the call in flight may end, then the run stops.
 
 Signals are taken only in the main thread, only while a run is active, and only when nobody else has taken them: a
-program with handlers of its own keeps them, and stops a run by cancelling it.
+program with handlers of its own keeps them, and stops a run by cancelling it. A handler with a true attribute `drains`
+gives way to the runs, and is called next.
 
 A child that a tool forks inherits the handlers and none of the runs: there a signal means what it always means, or
 `Process.terminate()` would do nothing, and a child that outlived its parent could not be ended.
@@ -24,13 +25,13 @@ _before: dict[int, object] = {}
 
 def _ours_to_take(number: int) -> bool:
     now = signal.getsignal(number)
-    if now in (signal.SIG_DFL, signal.default_int_handler):
+    if now in (signal.SIG_DFL, signal.default_int_handler) or getattr(now, "drains", False):
         return True
     owner = getattr(getattr(now, "func", now), "__qualname__", "")
     return owner == "Runner._on_sigint"  # asyncio.run's own, which would cancel instead of letting the call end
 
 
-def _handle(number: int, _frame: object) -> None:
+def _handle(number: int, frame: object) -> None:
     if all(drain.signalled for _, drain in _active):  # the second time: stop at once, as if nobody had taken it
         signal.signal(number, signal.SIG_DFL)
         if number == signal.SIGINT:
@@ -41,6 +42,9 @@ def _handle(number: int, _frame: object) -> None:
         drain.signalled = True
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(drain.ask)
+    before = _before.get(number)
+    if callable(before) and getattr(before, "drains", False):
+        before(number, frame)
 
 
 def draining() -> bool:

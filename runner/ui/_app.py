@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -76,7 +77,7 @@ def app(
     ]
     ours = (runner.RunError, eventlog.LogError, replay.ReplayError, _actions.NotDone)
     errors: dict[Any, Any] = dict.fromkeys((*ours, HTTPException, ValueError, KeyError, click.UsageError), _failed)
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=errors)
+    return Starlette(routes=routes, middleware=[guard], exception_handlers=errors, lifespan=console.lifespan)
 
 
 class _Console:
@@ -88,6 +89,13 @@ class _Console:
         self._pages = functools.lru_cache(_live.KEPT)(functools.partial(_live.Pages, store))
         self._followers = _live.Followers(store)
         self._resumed: set[asyncio.Task[Any]] = set()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """The server's; what was resumed here comes to its rest before it ends."""
+        yield
+        while self._resumed:
+            await asyncio.wait(self._resumed)
 
     def _may(self, request: Request, action: str, run: str) -> bool:
         return self._allow(request.state.person, action, run)

@@ -1,8 +1,10 @@
 """`refold ui`: the console, served on this machine alone."""
 
+import functools
 import secrets
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -47,6 +49,10 @@ def ui(
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         out.out(f"Open {address}?token={made}" if token is None else f"Open {address}?token=... with your token")
         config = uvicorn.Config(
-            application, log_level="warning", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+            application, log_level="warning", access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=1
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        server = uvicorn.Server(config)
+        leave: Any = functools.partial(server.handle_exit)
+        leave.drains = True  # a run that was resumed here takes a signal first
+        server.handle_exit = leave  # type: ignore[method-assign]
+        server.run(sockets=[listening])
