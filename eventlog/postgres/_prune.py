@@ -4,11 +4,12 @@ A tombstone is the bytes that a directory would keep. Nobody needs to open a run
 what is held, and what has a line or a request more since it was looked at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from eventlog import _tombstone
+from eventlog._lock import Holder
 from eventlog._tombstone import Tombstone
 from eventlog.errors import LogError, NoSuchRun, RunLocked, RunPruned
 from eventlog.postgres._connections import Connections
@@ -27,7 +28,9 @@ insert into refold.pruned select run, at, parent, data from gone returning run""
 _FORGET: Final = "delete from refold.pruned where ended < %s returning run"
 
 
-def prune(connections: Connections, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
+def prune(
+    connections: Connections, ended: Mapping[str, dict[str, str]], holder: Callable[[str], Holder | None]
+) -> Iterator[tuple[str, LogError | None]]:
     """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
     given: dict[str, list[Any]] = {"runs": [], "sums": [], "mails": [], "datas": []}
     for run, seq, total, at, parent, mail in connections.rows(_LOOK, (list(ended),)):
@@ -36,11 +39,17 @@ def prune(connections: Connections, ended: Mapping[str, dict[str, str]]) -> Iter
             values.append(value)
     seen, gone = set(given["runs"]), {row[0] for row in connections.rows(_PRUNE, given)}
     for run in ended:
-        problem = None if run in gone else missing(connections, run)
-        if run not in seen or problem is None:
-            yield run, problem
-        else:  # a connection that broke may have hidden that it was done
-            yield run, None if isinstance(problem, RunPruned) else RunLocked(run, None, "", None)
+        problem: LogError | None = None if run in gone else missing(connections, run)
+        if isinstance(problem, RunPruned) and run in seen:
+            problem = None  # a connection that broke has hidden that it was done
+        elif problem is not None and run in seen:
+            held = holder(run)
+            if held is not None:
+                problem = RunLocked(run, held.pid, held.host, held.since)
+            else:  # whoever held it has gone since, unless it has a line or a request more
+                again = connections.rows(_PRUNE, given)
+                problem = None if run in {row[0] for row in again} else RunLocked(run, None, "", None)
+        yield run, problem
 
 
 def forget(connections: Connections, before: datetime, *, dry: bool) -> list[str]:

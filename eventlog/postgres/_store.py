@@ -191,7 +191,7 @@ class Postgres(Store):
         return dict(self._rows("select run, parent from refold.family"))
 
     def prune(self, ended: Mapping[str, dict[str, str]]) -> Iterator[tuple[str, LogError | None]]:
-        return _prune.prune(self.connections, ended)
+        return _prune.prune(self.connections, ended, self.holder)
 
     def forget(self, before: datetime, *, dry: bool = False) -> list[str]:
         return _prune.forget(self.connections, before, dry=dry)

@@ -49,6 +49,9 @@ def test_a_pruned_run_is_one_row_that_says_what_a_directory_would(database_runs:
         found = dict(database_runs.prune({"gone": WORDS, "held": WORDS, "never": WORDS}))
     kinds = {run: type(error) for run, error in found.items()}
     assert kinds == {"gone": type(None), "held": eventlog.RunLocked, "never": eventlog.NoSuchRun}
+    held = found["held"]
+    assert isinstance(held, eventlog.RunLocked)
+    assert (held.host, held.pid) == database_runs.host()
     assert rows(database_runs) == [2, 6, 2, 2, 1]
     with pytest.raises(eventlog.RunPruned) as gone:
         database_runs.open("gone")
@@ -66,6 +69,21 @@ def test_a_pruned_run_is_one_row_that_says_what_a_directory_would(database_runs:
         == database_runs.forget(AT + timedelta(seconds=2))
     )
     made(database_runs, "gone")
+
+
+def test_a_run_whose_holder_goes_meanwhile_is_pruned_after_all(
+    database_runs: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody could be named who held it."""
+    made(database_runs, "r")
+    log, holder = database_runs.open("r"), database_runs.holder
+
+    def leaves(run: str) -> object:
+        log.close()
+        return holder(run)
+
+    monkeypatch.setattr(database_runs, "holder", leaves)
+    assert dict(database_runs.prune({"r": WORDS})) == {"r": None}
 
 
 @pytest.mark.fault("a run is opened while it is pruned")
