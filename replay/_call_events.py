@@ -72,12 +72,16 @@ class LookupAsked(Event, legal="tools", decision=True, title="the lookup of a ca
 
 
 class LookupAnswered(Event, legal="tools"):
-    """The service has no trace of the call, or could not say: `error` when the lookup raised, `why` when unsure."""
+    """The service has no trace of the call, or could not say: `error` when the lookup raised, `why` when unsure.
+
+    `retry_after`: the seconds after which the service wants to be asked again.
+    """
 
     call: str
     said: Literal["missing", "unsure"]
     error: Text | None = None
     why: Text = ""
+    retry_after: float | None = None
 
 
 class QuestionAsked(Event, legal="tools", decision=True, words="why", title="the question to a person"):

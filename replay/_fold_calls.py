@@ -138,9 +138,9 @@ def lookup_answered(state: Draft, event: e.LookupAnswered, at: datetime) -> None
     """The service could not say, or has no trace of it; that is believed only when it was asked late enough."""
     call = _open_call(state, event.call)
     require(call.lookups.in_flight, "the service was not asked")
+    said = {"said": event.said, "why": event.error or event.why, "retry_after": event.retry_after, "at": at}
     raised = call.lookups.raised + 1 if event.error is not None else 0
-    why = event.error or event.why
-    call = replace(call, lookups=replace(call.lookups, in_flight=False, said=event.said, raised=raised, why=why, at=at))
+    call = replace(call, lookups=replace(call.lookups, in_flight=False, raised=raised, **said))
     if event.said == "missing" and call.lookups.believes:
         call = _clear(call, "missing")
     _put(state, call)

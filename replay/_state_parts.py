@@ -51,6 +51,7 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     said: Literal["missing", "unsure"] | None = None
     raised: int = 0
     why: str = ""
+    retry_after: float | None = None
     at: datetime | None = None
 
 

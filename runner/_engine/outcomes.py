@@ -96,7 +96,7 @@ def ended(
         n=marked.n,
         did="nothing" if sure else "unknown",
         error=text,
-        retry_after=sanitize.seconds(_retry_after(call, error)),
+        retry_after=retry_after(call, error),
         asks=isinstance(error, NeedsPerson),
         error_type=type_of(error),
         traceback=trace,
@@ -119,13 +119,13 @@ def _did_nothing(call: Call, body: functools.partial[object], error: BaseExcepti
     return False
 
 
-def _retry_after(call: Call, error: BaseException) -> object:
+def retry_after(call: Call, error: BaseException) -> float | None:
     """Seconds after which the attempt is worth repeating. A read that says nothing about it is judged by its error."""
     if isinstance(error, ToolFailed):
-        return error.retry_after
+        return sanitize.seconds(error.retry_after)
     if isinstance(error, OutcomeUnknown):
-        return error.retry_after if error.retry_after is not None or call.acts else SOON
-    return None if call.acts else worth_repeating(error)
+        return sanitize.seconds(error.retry_after if error.retry_after is not None or call.acts else SOON)
+    return None if call.acts else sanitize.seconds(worth_repeating(error))
 
 
 def type_of(error: BaseException) -> str:

@@ -162,7 +162,8 @@ class Executor(msgspec.Struct, eq=False):
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=sanitize.error(error, secrets))])
+            why, after = sanitize.error(error, secrets), outcomes.retry_after(context, error)
+            return Outcomes([LookupAnswered(call=asked.call, said="unsure", error=why, retry_after=after)])
         if isinstance(looked, Found):
             stored = sanitize.result(looked.result, secrets)
             return Outcomes([e.ResultRecorded(call=asked.call, how="found", **stored.fields())])
@@ -203,7 +204,7 @@ class Executor(msgspec.Struct, eq=False):
                 value = await value
         except asyncio.CancelledError as error:
             if self.flight.is_late():
-                raise TimeoutError from error
+                raise TimeoutError(f"no answer within {tool.timeout:g} s") from error
             raise
         return value
 

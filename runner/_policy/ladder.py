@@ -163,7 +163,7 @@ def _look(tool: Tool, call: Pending, now: datetime) -> Event:
     lookups = call.call.lookups
     visible = max(a.ended + _within(tool, a) for a in call.call.attempts if a.ended is not None)
     if lookups.said == "unsure":
-        due = (lookups.at or now) + backoff(lookups.raised)
+        due = (lookups.at or now) + backoff(lookups.raised, min(lookups.retry_after or 0.0, tool.max_wait))
         if now < due:
             return WaitUntil(until=due, why="lookup", call=call.id)
     if lookups.said == "missing" and now < visible:

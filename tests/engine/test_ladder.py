@@ -44,6 +44,14 @@ def test_a_lookup_that_recovers_is_believed(runs: Path) -> None:
     assert stage.results(runs)["1.0"].text == "it"
 
 
+@pytest.mark.parametrize(("asks_for", "waits"), [(100.0, 100.0), (1.0, 4.0), (1e6, 3600.0)])
+def test_a_lookup_is_asked_again_when_the_service_wants_it(runs: Path, asks_for: float, waits: float) -> None:
+    """One that is busy, as after its own crash, would be asked three times in vain, and then a person."""
+    once, clock = Once(1, runner.ToolFailed("busy", retry_after=asks_for), runner.Found("it")), stage.Ticking()
+    assert stage.finished(stage.start(ACT, once.tool, runs=runs, clock=clock)) == "over"
+    assert sum(clock.slept) == waits
+
+
 def test_a_lookup_that_returns_something_else_counts_as_raising(runs: Path) -> None:
     """A bare value is a slip, and must not become a result."""
     once = Once(1, "found it")  # type: ignore[arg-type] # the slip
