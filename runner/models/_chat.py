@@ -119,7 +119,7 @@ class Chat(OpenAI):
         message, reason = choice["message"], choice.get("finish_reason")
         if not isinstance(reason, str) or reason in BROKEN:
             raise _errors.incomplete(f"the reply's finish_reason is {reason}: it is not complete")
-        calls = [_call(call) for call in message.get("tool_calls") or ()]
+        calls = _calls(message, raw)
         refusal = message.get("refusal")
         stop = STOPS.get(reason, "stop")
         if reason == "content_filter" or (refusal and not calls):
@@ -130,17 +130,23 @@ class Chat(OpenAI):
             text=_text(message.get("content")) or _text(refusal),
             calls=calls,
             stop=stop,
-            usage=usage(reply.get("usage"), "prompt_tokens", "completion_tokens"),
+            usage=usage(reply, "prompt_tokens", "completion_tokens"),
             terms=tier(reply),
         )
 
 
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    function = call["function"]
-    arguments = function.get("arguments")
-    if not isinstance(arguments, str):  # some servers give the object itself, or nothing for no arguments
-        arguments = "{}" if arguments is None else _json.write(arguments).decode()
-    return ToolCall(tool=function["name"], arguments=arguments, provider_id=str(call.get("id") or ""))
+def _calls(message: Mapping[str, Any], raw: str) -> list[ToolCall]:
+    """The calls of a message; some servers give the object itself for arguments, or nothing for none."""
+    calls = message.get("tool_calls") or ()
+    pieces = _json.items(_json.inside(raw, "choices", 0, "message", "tool_calls") or "[]") if calls else ()
+    return [_call(call, piece) for call, piece in zip(calls, pieces, strict=True)]
+
+
+def _call(call: Mapping[str, Any], piece: str) -> ToolCall:
+    arguments = call["function"].get("arguments")
+    if not isinstance(arguments, str):
+        arguments = "{}" if arguments is None else _json.inside(piece, "function", "arguments") or ""
+    return ToolCall(tool=call["function"]["name"], arguments=arguments, provider_id=str(call.get("id") or ""))
 
 
 def _text(content: Any) -> str:

@@ -113,7 +113,7 @@ class Responses(OpenAI):
             text=texts(part.get("text") for part in parts if part["type"] == "output_text") or texts(refusals),
             calls=calls,
             stop=stop,
-            usage=usage(reply.get("usage"), "input_tokens", "output_tokens"),
+            usage=usage(reply, "input_tokens", "output_tokens"),
             more={"web_searches": sum(item["type"] == "web_search_call" for item in items)},
             terms=tier(reply),
         )

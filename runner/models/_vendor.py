@@ -5,10 +5,11 @@ the instructions that a vendor adds for tools. What a request only refers to (a 
 a vendor's own tool fetches) is not included. The bound of output tokens is the limit that is sent.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from msgspec.structs import replace
 
@@ -58,6 +59,13 @@ class Vendor(ABC):
     options: ClassVar[Mapping[str, Any]] = {}
     """What goes with each request to the SDK."""
 
+    def __new__(cls, *_: object, **options: object) -> Self:
+        """Refuse a name that is none of the options."""
+        model, *known = cls.__signature__.parameters
+        for name in options.keys() - {model, *known}:
+            raise BadAgent(f"{cls.__name__} has no option {name}: there are {', '.join(known)}")
+        return super().__new__(cls)
+
     def __init__(
         self,
         model: str,
@@ -89,6 +97,9 @@ class Vendor(ABC):
         self._prices = prices
         self._schemas = schemas
         self._seller = self._sold_by(client, base_url)
+
+    __signature__: ClassVar = inspect.Signature([*inspect.signature(__init__).parameters.values()][1:])
+    """For `help` and editors, which would show that of `__new__`."""
 
     def _sold_by(self, client: Any, base_url: str | None) -> str:  # noqa: ARG002 (some vendors are known by address)
         """Who sells the model, as a list of prices names them."""
@@ -182,24 +193,25 @@ def count(value: object) -> int:
     return value if type(value) is int and 0 < value < MOST_TOKENS else 0
 
 
-def tells(told: object, *names: str) -> bool:
+def tells(told: Mapping[str, Any], *names: str) -> bool:
     """Whether each of these is a number of tokens. An ask that is not counted costs as much as it may."""
-    return isinstance(told, Mapping) and all(
-        type(told.get(name)) is int and 0 <= told[name] < MOST_TOKENS for name in names
-    )
+    return all(type(told.get(name)) is int and 0 <= told[name] < MOST_TOKENS for name in names)
 
 
-def usage(told: Mapping[str, Any] | None, sent: str, came: str) -> Usage | None:
+def part(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object in what a provider tells, empty where there is none."""
+    found = told.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def usage(reply: Mapping[str, Any], sent: str, came: str) -> Usage | None:
     """What was used, as OpenAI's two APIs tell it: the tokens that were `sent`, with details, and those that `came`."""
-    if told is None or not tells(told, sent, came):
+    told = part(reply, "usage")
+    details = part(told, f"{sent}_details")
+    read, written = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    if not tells(told, sent, came) or read + written > told[sent]:
         return None
-    details = told.get(f"{sent}_details") or {}
-    return Usage(
-        input_tokens=count(told[sent]),
-        output_tokens=count(told[came]),
-        cache_read_tokens=count(details.get("cached_tokens")),
-        cache_write_tokens=count(details.get("cache_write_tokens")),
-    )
+    return Usage(input_tokens=told[sent], output_tokens=told[came], cache_read_tokens=read, cache_write_tokens=written)
 
 
 def texts(parts: Iterable[object]) -> str:

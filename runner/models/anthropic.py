@@ -20,7 +20,7 @@ from replay.messages import Result, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._output import ANTHROPIC
-from runner.models._vendor import Parsed, Vendor, count, tells, texts
+from runner.models._vendor import Parsed, Vendor, count, part, tells, texts
 
 WRAP = "INVALID_JSON"
 
@@ -151,8 +151,9 @@ class Anthropic(Vendor):
             for block, piece in blocks
             if block["type"] == "tool_use"
         ]
-        usage = reply.get("usage") or {}
+        usage = part(reply, "usage")
         read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
+        for_an_hour = count(part(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
         return Parsed(
             text=texts(block.get("text") for block, _ in blocks if block["type"] == "text"),
             calls=calls,
@@ -166,8 +167,8 @@ class Anthropic(Vendor):
             if tells(usage, "input_tokens", "output_tokens")
             else None,
             more={
-                "cache_write_1h_tokens": count((usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens")),
-                "web_searches": count((usage.get("server_tool_use") or {}).get("web_search_requests")),
+                "cache_write_1h_tokens": min(for_an_hour, written),
+                "web_searches": count(part(usage, "server_tool_use").get("web_search_requests")),
             },
             terms={name: usage[name] for name in ("service_tier", "speed") if isinstance(usage.get(name), str)},
         )

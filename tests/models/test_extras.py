@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -64,6 +64,17 @@ def test_a_model_is_named_by_its_vendor() -> None:
     for wrong in ("gpt", "other:x", "openai:", ":x", "", cast("str", None)):
         with pytest.raises(runner.BadAgent, match="names no model: write VENDOR:NAME"):
             models.named(wrong)
+
+
+@pytest.mark.parametrize("make", [Anthropic, Responses, Chat])
+def test_a_misspelt_option_is_told_with_the_model_it_was_given_to(make: Any) -> None:
+    """And with those that there are."""
+    with pytest.raises(
+        runner.BadAgent, match=rf"{make.__name__} has no option max_token: there are max_tokens, client,"
+    ):
+        make("m", max_token=5)
+    with pytest.raises(runner.BadAgent, match="Anthropic has no option schema"):
+        models.named("anthropic:m", schema=True)
 
 
 def test_every_public_name_says_what_it_promises() -> None:

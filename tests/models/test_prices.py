@@ -67,7 +67,9 @@ def test_tokens_that_are_no_number_cost_as_much_as_they_may(
 ) -> None:
     """The reply is paid and is kept; counted as nothing, a limit in dollars would never be reached."""
     most = made("http://x").bound(request())
-    for usage in ({sent: wrong, came: 5}, {sent: 5, came: wrong}, {sent: 5}):
+    cached = {sent: 5, came: 5, f"{sent}_details": {"cached_tokens": 6}}  # more than there were
+    contradictory = [cached] if name != "anthropic" else []
+    for usage in ({sent: wrong, came: 5}, {sent: 5, came: wrong}, {sent: 5}, *contradictory):
         reply = asked(made, body(name, "m", **usage))
         assert (reply.text, reply.dollars) == ("Done.", most.dollars)
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (most.input_tokens, most.output_tokens)
@@ -83,6 +85,19 @@ def test_anthropics_tokens_have_four_prices_and_searches_one() -> None:
     usage["cache_creation"] = {"ephemeral_5m_input_tokens": 500_000, "ephemeral_1h_input_tokens": 500_000}
     usage["server_tool_use"] = {"web_search_requests": 100}
     assert asked(claude, body("anthropic", "claude-sonnet-5-5", **usage)).dollars == pytest.approx(1.25 + 2.0 + 1.0)
+
+
+@pytest.mark.fault("a provider that does not count")
+def test_details_of_a_usage_that_are_none_do_not_lose_a_paid_reply() -> None:
+    """What they would have said is not known, so no token is a cheaper one; one kept for an hour was written."""
+    usage: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 1_000_000}
+    more: dict[str, Any] = {"ephemeral_1h_input_tokens": 2_000_000}
+    for details, dollars in ((5, 2.5), ([], 2.5), (more, 4.0)):
+        reply = asked(claude, body("anthropic", "claude-sonnet-5-5", **usage, cache_creation=details))
+        assert reply.dollars == pytest.approx(dollars)
+    usage = {"input_tokens": 1_000_000, "output_tokens": 0, "input_tokens_details": 5}
+    made = asked(lambda url: Responses("m", base_url=f"{url}/v1", prices=PRICE), body("responses", "m", **usage))
+    assert made.dollars == pytest.approx(2.0)
 
 
 def test_openais_terms_have_prices_of_their_own() -> None:

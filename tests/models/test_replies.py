@@ -292,9 +292,20 @@ def test_a_compatible_server_that_answers_in_one_piece_or_in_parts_is_understood
         made = cases.model(dialect, server.url, streamed=True)
         reply = asyncio.run(made.ask(request()))
     assert reply.text == "ab"
-    assert [(c.provider_id, c.tool, c.arguments) for c in reply.calls] == [("", "pay", '{"cents":5}')]
+    assert [(c.provider_id, c.tool, c.arguments) for c in reply.calls] == [("", "pay", '{"cents": 5}')]
     assert reply.usage.output_tokens == made.bound(request()).output_tokens, "no usage told: the bound counts"
     assert reply.model == "chat-model"
+
+
+@pytest.mark.fault("half a character in a reply")
+@pytest.mark.parametrize("given", [r'{"who": "\ud83d"}', '{"cents": NaN}', '{"a": ' * 500 + "1.0" + "}" * 500])
+def test_arguments_that_are_an_object_are_kept_as_they_were_written(given: str) -> None:
+    """The reply is paid: what can't be used of it is for the model to read, as it is of any others."""
+    call = f'{{"function": {{"name": "pay", "arguments": {given}}}}}'
+    body = f'{{"choices": [{{"message": {{"tool_calls": [{call}]}}, "finish_reason": "stop"}}]}}'
+    with Server(Answer(body.encode())) as server:
+        reply = asyncio.run(DIALECTS["chat"].model(server.url).ask(request()))
+    assert [call.arguments for call in reply.calls] == [given]
 
 
 @pytest.mark.fault("parallel calls with one index")
