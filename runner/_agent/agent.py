@@ -153,6 +153,8 @@ class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], f
 
     def __post_init__(self) -> None:
         declaration.check(declaration.AGENT, {name: getattr(self, name) for name in declaration.AGENT})
+        limits = msgspec.structs.asdict(self.limits)
+        declaration.check(declaration.LIMITS, {f"limits.{name}": limit for name, limit in limits.items()})
         if self.validate is not None and self.output is None:
             raise BadAgent(f"validate judges an output, and agent {self.name} declares none: give it `output=`")
         names = {_output.FINAL} if self.answers is not None else set[str]()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeGuard, 
 import msgspec
 
 from replay.values import Effect, Limits
+from runner._agent.call import Found, Missing, Unsure
 from runner._agent.context import DropResults, KeepLast, Policy, SummariseAfter, TokenBudget
 from runner._agent.model import Model
 from runner._agent.plain import Secret
@@ -131,16 +132,18 @@ def lookup(tool: str, find: object, visible_within: object) -> Any:
     if visible_within is not None and not (number(visible_within, 0) and visible_within <= MAX_WAIT):
         raise BadTool(tool, f"visible_within is {visible_within!r}, not a number of seconds from 0, at most 366 days")
     try:
-        return get_type_hints(find).get(first)
+        hints = get_type_hints(find)
     except Exception:  # noqa: BLE001 (resolving a hint runs the user's own names and attributes)
         return None
+    said = hints.get("return", Any)
+    kinds = get_args(said) or (said,)
+    if not any(kind in (Any, object) or not isinstance(kind, type) or issubclass(kind, _VERDICTS) for kind in kinds):
+        name = said.__name__ if isinstance(said, type) else said
+        raise BadTool(tool, f"its lookup must answer Found(result), Missing() or Unsure(), and {name} is none of them")
+    return hints.get(first)
 
 
-def _limits(value: object) -> bool:
-    fields = msgspec.structs.asdict(value) if isinstance(value, Limits) else {"turns": -1}
-    until = fields.pop("until", None)
-    aware = until is None or (isinstance(until, datetime) and until.tzinfo is not None)
-    return aware and all(limit is None or number(limit, 0) for limit in fields.values())
+_VERDICTS = (Found, Missing, Unsure)
 
 
 def _policy(value: object) -> bool:
@@ -174,7 +177,7 @@ AGENT: Accepted = {
     "instructions": (lambda v: isinstance(v, str) or callable(v), "text, or a function of the inputs"),
     "output_retries": (lambda v: number(v, 0) and isinstance(v, int), "a whole number from 0"),
     "validate": (lambda v: v is None or callable(v), "a function of an output"),
-    "limits": (_limits, "a runner.Limits of numbers from 0, and a time with its zone"),
+    "limits": (lambda v: isinstance(v, Limits), "a runner.Limits"),
     "context": (_policy, "a policy, such as runner.SummariseAfter(100_000), of numbers from 0, or None"),
     "approve": (lambda v: v in ("ask", "off"), "'ask' or 'off'"),
     "answer_within": (
@@ -186,6 +189,12 @@ AGENT: Accepted = {
     "resources": (lambda v: v is None or callable(v), "a function that makes an async context manager"),
 }
 """What each field of an agent accepts."""
+LIMITS: Accepted = {
+    f"limits.{name}": (lambda v: v is None or number(v, 0), "a number from 0") for name in Limits.__struct_fields__
+} | {
+    "limits.until": (lambda v: v is None or (isinstance(v, datetime) and v.tzinfo is not None), "a time with its zone")
+}
+"""The same of its limits."""
 
 
 def check(accepted: Accepted, given: Mapping[str, object]) -> None:

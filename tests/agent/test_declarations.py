@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -113,7 +113,12 @@ def _find(_call: runner.Call) -> runner.Missing:
     return runner.Missing()
 
 
+def _is_there(_call: runner.Call) -> bool | None:
+    return True
+
+
 LOOKUPS: list[tuple[Any, Any, str]] = [
+    (_is_there, 0, r"must answer Found\(result\), Missing\(\) or Unsure\(\), and bool | None is none of them"),
     (_find, "5", "a number of seconds from 0"),
     (_find, -1, "a number of seconds from 0"),
     (_find, 1e12, "at most 366 days"),
@@ -154,9 +159,10 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
     ({"tools": [runner.tool(fine), runner.tool(fine)]}, "two tools are named fine"),
     ({"tools": [Desk.look]}, "tool look is a method without its object: take it from an instance"),
     ({"instructions": None}, "not text"),
-    ({"limits": 3}, "a runner.Limits of numbers from 0"),
-    *(({"limits": runner.Limits(turns=value)}, "a runner.Limits of numbers from 0") for value in WRONG),
-    ({"limits": runner.Limits(dollars=float("nan"))}, "a runner.Limits of numbers from 0"),
+    ({"limits": 3}, "limits is 3, not a runner.Limits"),
+    *(({"limits": runner.Limits(turns=value)}, f"limits.turns is {value!r}, not a number from 0") for value in WRONG),
+    ({"limits": runner.Limits(dollars=float("nan"))}, "limits.dollars is nan, not a number from 0"),
+    ({"limits": runner.Limits(until=datetime(2030, 1, 1))}, "limits.until is datetime.*, not a time with its zone"),  # noqa: DTZ001 (the fault)
     ({"context": 100_000}, "a policy, such as"),
     *(({"context": value}, "of numbers from 0") for value in SUMMARIES),
     ({"approve": "maybe"}, "'ask' or 'off'"),
