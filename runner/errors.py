@@ -181,7 +181,7 @@ class AlreadyAnswered(RunError):
     """The question was answered before, and the first answer wins."""
 
     sentence = "question {question} of {run} was answered before: {answer}, by {who}"
-    hint = "Nothing was changed; `refold cat RUN` shows who answered and when."
+    hint = "The first answer counts, and nothing was changed; `refold audit RUN` tells what came of it."
     run: str
     question: str
     who: str

@@ -62,6 +62,7 @@ class Model(Protocol):
     async def ask(self, request: Request) -> Reply:
         """One complete reply.
 
-        Raises `runner.ModelError` when there is none; any other exception counts as transient, and as perhaps billed.
+        Raises `runner.ModelError` when there is none. Any other exception counts as perhaps billed, and as transient,
+        unless it is one of a mistake in code, such as `TypeError`.
         """
         ...

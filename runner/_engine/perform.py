@@ -36,6 +36,8 @@ from runner._engine.inflight import InFlight
 from runner._policy import ladder, request
 from runner.errors import ModelError, ToolFailed
 
+MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError, AssertionError)
+"""What a model's own code raises where it is wrong: asked again it would come to the same."""
 Files = Callable[[str, bool], Workspace | None]
 
 
@@ -91,8 +93,12 @@ class Executor(msgspec.Struct, eq=False):
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            kind = outcomes.type_of(error)
-            failed = ModelFailed(error=sanitize.error(error), transient=True, billed=True, error_type=kind)
+            failed = ModelFailed(
+                error=sanitize.error(error),
+                transient=not isinstance(error, MISTAKES),
+                billed=True,
+                error_type=outcomes.type_of(error),
+            )
         _logging.logger(run=state.run).info("model failed", error=failed.error, transient=failed.transient)
         return Outcomes([failed])
 

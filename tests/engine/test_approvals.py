@@ -97,8 +97,9 @@ def test_the_first_answer_wins(runs: Path, desk: Desk) -> None:
     runner.approve("r", "1.0-approve", "olga", runs=runs)
     before = stage.written(runs)
     for second in (runner.approve, runner.refuse):
-        with pytest.raises(runner.errors.AlreadyAnswered, match="olga"):
+        with pytest.raises(runner.errors.AlreadyAnswered, match="olga") as told:
             second("r", "1.0-approve", "ivan", runs=runs)
+        assert "`refold audit RUN` tells what came of it" in told.value.hint
     assert stage.written(runs) == before
 
 

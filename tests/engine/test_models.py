@@ -65,6 +65,16 @@ def test_an_exception_that_nobody_declared_is_transient_and_perhaps_billed(runs:
     assert runner.read_state("r", runs).spent.lost_asks == 1
 
 
+@pytest.mark.parametrize("error", [TypeError("no len()"), AttributeError("x"), NameError("x"), AssertionError()])
+def test_a_mistake_in_the_code_of_a_model_is_made_once(runs: Path, error: BaseException) -> None:
+    """Asking again would come to the same, be paid again perhaps, and take minutes."""
+    clock = stage.Ticking()
+    with pytest.raises(runner.errors.ModelUnavailable, match=rf"1 in a row failed, .*{type(error).__name__}: {error}"):
+        stage.start([failing(1, error)], runs=runs, clock=clock)
+    assert clock.slept == []
+    assert runner.read_state("r", runs).spent.lost_asks == 1
+
+
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -1, "10", 1e300])
 def test_a_failures_time_that_nobody_can_wait_counts_as_none(runs: Path, seconds: Any) -> None:
     """The schedule's own stays."""
