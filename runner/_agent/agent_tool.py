@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from runner._agent.agent import AnyAgent
-from runner._agent.declaration import Approval
+from runner._agent import declaration
+from runner._agent.agent import Agent, AnyAgent
+from runner._agent.declaration import Accepted, Approval
 from runner._agent.tools import Tool
 from runner.errors import BadTool
 
@@ -14,6 +15,18 @@ _ABOUT = (
     "Gives a task to the agent {0}, which works on it by itself and answers. It knows nothing of this conversation: "
     "`task` must say all that it needs."
 )
+
+
+GIVEN: Accepted = {
+    "agent": (lambda v: isinstance(v, Agent), "a runner.Agent"),
+    "agents": (lambda v: declaration.several(v, Agent), "a list of agents"),
+}
+"""What may be given as an agent, or as several."""
+
+
+def check(**given: object) -> None:
+    """Raise `BadAgent` for what is no agent, or no list of agents."""
+    declaration.check(GIVEN, given)
 
 
 class AgentTool(Tool[Any, Any]):
@@ -77,5 +90,7 @@ def as_tool(
 
     Raises:
         BadTool: The name can't be a tool's, or it is nested too deep.
+        BadAgent: It is no agent.
     """
+    check(agent=agent)
     return AgentTool(agent, description, name=name or agent.name, approval=approval, max_calls=max_calls)

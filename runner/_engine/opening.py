@@ -18,8 +18,8 @@ import replay
 from replay import State
 from replay.events import RunStarted
 from replay.values import ParentCall, ParentEffect
-from runner._agent import declaration, keys, sanitize
-from runner._agent.agent import Agent, AnyAgent
+from runner._agent import agent_tool, declaration, keys, sanitize
+from runner._agent.agent import AnyAgent
 from runner._agent.context import WHOLE, sent
 from runner._agent.declaration import Accepted, number
 from runner._clock import Clock, LogClock
@@ -38,8 +38,7 @@ GRACE = 10.0
 _CONTEXT = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 
 GIVEN: Accepted = {
-    "agent": (lambda v: isinstance(v, Agent), "a runner.Agent"),
-    "agents": (lambda v: declaration.several(v, Agent), "a list of agents"),
+    **agent_tool.GIVEN,
     "task": (lambda v: isinstance(v, str), "text"),
     "labels": (
         lambda v: v is None or (isinstance(v, Mapping) and declaration.several([*v, *v.values()], str)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from replay.values import Effect
 from runner._agent.agent import AnyAgent
-from runner._agent.agent_tool import AgentTool
+from runner._agent.agent_tool import AgentTool, check
 from runner._agent.tools import Tool
 from runner._policy import ladder
 
@@ -57,7 +57,11 @@ def guarantees(agent: AnyAgent, *, lease: float | None = None) -> tuple[Guarante
     Args:
         agent: The agent.
         lease: The store's, if the runs are in a database.
+
+    Raises:
+        BadAgent: It is no agent.
     """
+    check(agent=agent)
     first = sorted(agent.tools, key=lambda tool: not tool.undeclared)
     return tuple(_guarantee(tool, asks=agent.approve == "ask", lease=lease) for tool in first)
 

@@ -22,7 +22,7 @@ import eventlog
 import replay
 from replay import AnyEvent, Event, Retraced, State
 from replay.events import ModelAsked, QuestionAnswered, QuestionAsked, RunStarted, UnknownEvent
-from runner._agent import plain
+from runner._agent import agent_tool, plain
 from runner._agent.agent import Agent, AnyAgent
 from runner._agent.redact import SECRET_PATTERNS, SecretPattern, redact
 from runner._review.retrace import Walk, retrace_lines
@@ -146,9 +146,10 @@ def export(
 
     Raises:
         CannotExport: Masking would change a decision.
-        BadAgent: It is the run of a program with a loop of its own.
+        BadAgent: It is no agent, or the run is that of a program with a loop of its own.
         eventlog.LogError, replay.ReplayError: The run can't be read.
     """
+    agent_tool.check(agent=agent)
     if agent.framework:
         raise BadAgent(f"{run} is the run of a program, which would run on masked words: retrace it where its log is")
     declared = plain.patterns(tuple(secret for tool in agent.tools for secret in tool.secret))
@@ -175,6 +176,7 @@ def retrace_export(path: str | Path, agent: AnyAgent | Callable[[State], AnyAgen
 
     Raises:
         BadExport: The file can't be read as an export.
+        BadAgent: It is no agent, or the function makes none.
     """
     try:
         raws = Path(path).read_bytes().split(b"\n")
@@ -184,7 +186,9 @@ def retrace_export(path: str | Path, agent: AnyAgent | Callable[[State], AnyAgen
     if not any(line.events for line in found):
         raise BadExport(str(path), "it holds no events")
     lines = [eventlog.Line(line.seq, line.life, line.at, "", line.events, "") for line in found]
-    return retrace_lines(lines, agent if isinstance(agent, Agent) else agent(replay.load(lines)))
+    if callable(agent) and not isinstance(agent, Agent):
+        agent = agent(replay.load(lines))
+    return retrace_lines(lines, agent)
 
 
 def _rewritten(lines: Iterable[eventlog.Line], walk: Walk, mask: Mask, end: int | None) -> Iterator[eventlog.Line]:

@@ -21,9 +21,8 @@ from replay import State
 from replay.events import QuestionAsked, RunResumed
 from replay.messages import AssistantMessage
 from replay.values import Definitions
-from runner._agent import workspace
+from runner._agent import agent_tool, workspace
 from runner._agent.agent import Agent, AnyAgent
-from runner._agent.agent_tool import nested
 from runner._clock import Clock
 from runner._policy import gates, limits, request, resume_check
 from runner._policy.decide import decide
@@ -75,7 +74,7 @@ def preflight(
 
     Raises:
         eventlog.NotARunsDirectory: There are no runs.
-        BadAgent: Two agents have one name.
+        BadAgent: Two agents have one name, or one is none.
     """
     agent_of = _by_name([agents] if isinstance(agents, Agent) else agents) if not callable(agents) else agents
     now = (clock or Clock()).wall()
@@ -98,9 +97,10 @@ def preflight(
 
 
 def _by_name(agents: Sequence[AnyAgent]) -> AgentOf:
+    agent_tool.check(agents=agents)
     if len({agent.name for agent in agents}) < len(agents):
         raise BadAgent(f"two of the agents have one name: {', '.join(agent.name for agent in agents)}")
-    named = nested(agents)
+    named = agent_tool.nested(agents)
     return lambda state: named.get(state.agent)
 
 
@@ -108,6 +108,8 @@ def _judged(state: State, run: str, agent_of: AgentOf, now: datetime, lease: flo
     """The issues of one run; a function that makes no agent for it leaves the other runs to be looked at."""
     try:
         agent = agent_of(state)
+        if agent is not None:
+            agent_tool.check(agent=agent)
     except Exception as error:  # noqa: BLE001 (the user's function: whatever it raises is said of this run)
         says = f"the function that gives its agent raised {type(error).__name__}: {error}"
         yield PreflightIssue("no-agent", says, blocks=True)

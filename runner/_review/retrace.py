@@ -15,6 +15,7 @@ import eventlog
 import replay
 from replay import Event, Retraced, State
 from replay.events import QuestionAnswered
+from runner._agent import agent_tool
 from runner._agent.agent import AnyAgent
 from runner._policy import resume_check
 from runner._policy.approvals import POLICY
@@ -34,13 +35,15 @@ def retrace(run: str, agent: AnyAgent, *, runs: eventlog.Runs) -> Retraced:
 
     Raises:
         eventlog.LogError, replay.ReplayError: The run can't be read.
-        BadAgent: It is the run of a program with a loop of its own, and the agent is none, or the other way round.
+        BadAgent: It is no agent. Or it is the run of a program with a loop of its own, and the agent is none, or the
+            other way round.
     """
     return retrace_lines(eventlog.store(runs).read(run).lines, agent)
 
 
 def retrace_lines(lines: Iterable[eventlog.Line], agent: AnyAgent) -> Retraced:
     """`retrace`, for lines that were read before."""
+    agent_tool.check(agent=agent)
     lines = list(lines)
     resume_check.check_loop(replay.load(lines[:2]), agent)
     agent, split = agent.rehearsed(lines)

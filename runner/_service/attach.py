@@ -85,6 +85,7 @@ async def run(  # noqa: PLR0913 (each is one thing that a caller may want)
         RunLocked: Another process has it.
         RunError, LogError: As `start` and `resume`.
     """
+    opening.check(agent=agent)
     given: dict[str, Any] = {"workspace": workspace, "watch": watch, "clock": clock, "grace": grace}
     store = eventlog.store(runs)
     if await beside(functools.partial(made, store, run)) is None:

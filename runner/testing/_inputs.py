@@ -35,6 +35,18 @@ class Inputs:
     decide: Decide | None = None
     message: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("environment", "agent", "effects"):
+            if not callable(given := getattr(self, name)):
+                raise runner.BadAgent(f"{name} is {given!r:.200}, not a function")
+
+    def made(self, outside: Any) -> runner.Agent[Any, Any, Any]:
+        """The agent for one process. Raises `BadAgent` when what the function makes is none."""
+        agent = self.agent(outside)
+        if not isinstance(agent, runner.Agent):
+            raise runner.BadAgent(f"what `agent` makes is {agent!r:.200}, not a runner.Agent")
+        return agent
+
     def counts(self, outside: Any) -> dict[str, int]:
         """How often each effect has happened by now; those that never did are left out."""
         return {name: number for name, number in self.effects(outside).items() if number}

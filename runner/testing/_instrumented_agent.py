@@ -41,7 +41,7 @@ class Instruments:
 
     def agent(self) -> runner.Agent[Any, Any, Any]:
         """The user's agent, made anew and instrumented."""
-        agent = self.world.inputs.agent(self.world.outside)
+        agent = self.world.inputs.made(self.world.outside)
         self.world.compare(agent)
         return instrumented(agent, self.ask, self.tool, instrument=self.tool)
 

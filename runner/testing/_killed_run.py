@@ -110,7 +110,7 @@ class ChildRun:
 
     def run(self) -> None:
         """Start or resume the run, and note the points that were passed."""
-        agent = instrumented(self._inputs.agent(self._outside), self._ask, self._tool)
+        agent = instrumented(self._inputs.made(self._outside), self._ask, self._tool)
         runs = self._folder / "runs"
         options: dict[str, Any] = {
             "runs": eventlog.Directory(runs, disk=CrashPointDisk(eventlog.DISK, self.points)),

@@ -109,6 +109,7 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         NothingToCount: The undisturbed run called no tool that acts, or had no effect.
         NoSuchScenario: There is no scenario `only`.
         WorkerFailed: A forked process failed.
+        BadAgent: `agent` makes no agent, or what must be a function is none.
     """
     with tempfile.TemporaryDirectory(prefix="refold-sweep-", dir=_memory()) as root:
         given = Plan(**swept, without=without, pairs=pairs, seed=seed, reword=reword, root=Path(root).resolve())

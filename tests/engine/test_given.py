@@ -1,11 +1,14 @@
 """What can't work as it is given with a run, or to a worker, is refused in a sentence, and no run is made."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import runner
+import runner.testing
+from runner import review
 from tests.support import stage
 
 GIVEN: list[tuple[dict[str, Any], str]] = [
@@ -56,6 +59,55 @@ def test_a_worker_that_cannot_work_is_refused(runs: Path, given: dict[str, Any],
     """One that carries nothing, or only fails at its end, would wait in silence."""
     with pytest.raises(runner.BadAgent, match=said):
         runner.Worker(**{"agents": [stage.agent(["fine"])], "runs": runs, **given})
+
+
+TAKE_AN_AGENT: dict[str, Callable[[Path, Any], object]] = {
+    "run": lambda runs, it: runner.run_sync(it, stage.TASK, run="r", runs=runs),
+    "as_tool": lambda _, it: runner.as_tool(it),
+    "guarantees": lambda _, it: review.guarantees(it),
+    "preflight": lambda runs, it: review.preflight(runs, [it]),
+    "retrace": lambda runs, it: review.retrace("r", it, runs=runs),
+    "export": lambda runs, it: review.export("r", it, runs=runs),
+    "retrace_export": lambda runs, it: review.retrace_export(runs / "export", it),
+    "sweep": lambda _, it: _swept(agent=lambda _: it),
+}
+
+
+def _swept(**given: Any) -> object:
+    fits = {"environment": len, "agent": len, "effects": len, "task": stage.TASK}
+    return runner.testing.sweep(**{**fits, "environment": lambda _: None, **given})
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize("function", TAKE_AN_AGENT)
+@pytest.mark.parametrize("it", [None, "shop", 5])
+def test_what_is_no_agent_is_refused_by_whatever_takes_one(runs: Path, function: str, it: Any) -> None:
+    """The error says what was given, and is none of whatever would have looked for a field first."""
+    stage.start(["the answer"], runs=runs)
+    exported, _ = review.export("r", stage.agent(["the answer"]), runs=runs)
+    (runs / "export").write_bytes(exported)
+    with pytest.raises(runner.BadAgent, match=f"{it!r}.*, not a (runner.Agent|list of agents)"):
+        TAKE_AN_AGENT[function](runs, it)
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize("name", ["environment", "agent", "effects"])
+def test_a_sweep_is_given_functions(name: str) -> None:
+    """An agent in place of a function that makes one is the likely slip."""
+    with pytest.raises(runner.BadAgent, match=rf"{name} is .*, not a function"):
+        _swept(**{name: stage.agent(["fine"])})
+
+
+@pytest.mark.fault("a wrong argument")
+def test_a_function_that_makes_no_agent_leaves_the_other_runs_to_be_looked_at(runs: Path) -> None:
+    """What it made is said of the run it was asked for."""
+    runner.enqueue(stage.agent(["fine"]), stage.TASK, runs=runs, run="r")
+
+    def made(_: runner.State) -> Any:
+        return "shop"
+
+    (found,) = review.preflight(runs, made)
+    assert "agent is 'shop', not a runner.Agent" in found.issues[0].says
 
 
 @pytest.mark.parametrize("run", [7, b"r", Path("r")])
