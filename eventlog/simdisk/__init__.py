@@ -9,70 +9,43 @@ may leave:
     log = runs.create("r", at=now, events=[b"{}"])
     made = len(machine.trace)
     log.append(now, [b'{"n":1}'])
-    for cut in simdisk.cuts(machine.trace, "posix", first=made):
+    for cut in simdisk.cuts(machine.trace, first=made):
         after = simdisk.Process(simdisk.Machine(cut.image))
         lines = eventlog.Directory("/runs", disk=after).read("r").lines
         assert len(lines) == 3 or (len(lines) == 2 and cut.after < len(machine.trace))
 
 What may be in an image: of every 512-byte sector that was not synced any version since the last sync, each sector by
 itself; of a file that grew any size, and NULs or a deleted file's bytes where nothing was written durably; of names
-what the model allows (`ext4`: changes in one order; `posix`: any subset until the directory is synced). What is
-assumed: a sync that returned keeps its promise, a sector is written whole or not at all, a name never stands for
-nothing while it is replaced, and what a deleted file left is not itself a whole line of a log.
+any subset of the changes until their directory is synced. What is assumed: a sync that returned keeps its promise, a
+sector is written whole or not at all, a name never stands for nothing while it is replaced, and what a deleted file
+left is not itself a whole line of a log.
 
 - A process that dies is `Process.die()`: the page cache stays, and another `Process` of the machine goes on with it.
-- A disk that fails is `FaultyDisk(disk, Fault(...))`, before a simulated disk or before `eventlog.DISK`;
-  `DiskProxy` is the disk before another one to make your own of.
-- A crash inside a recovery is a record that began on an image: `cuts(after.trace, model, start=cut.image)`.
-- A failing image is kept with `keep`.
+- `DiskProxy` is a disk before another one, to make your own of: one that fails, or dies (`Killed`), where a test says.
+- A crash inside a recovery is a record that began on an image: `cuts(after.trace, start=cut.image)`.
 """
 
-from eventlog.simdisk._directories import Model
-from eventlog.simdisk._faults import CHANGES, VERBS, DiskProxy, Fault, FaultyDisk, Killed
-from eventlog.simdisk._image import EMPTY, Image, disposable
+from eventlog.simdisk._image import Image
 from eventlog.simdisk._machine import Machine
-from eventlog.simdisk._power_cut import LIMIT, Cut, cuts, keep
+from eventlog.simdisk._power_cut import Cut, cuts
 from eventlog.simdisk._process import Process
-from eventlog.simdisk._trace import (
-    SECTOR,
-    Change,
-    DirectorySynced,
-    Named,
-    Op,
-    Pages,
-    Sized,
-    Synced,
-    SyncFailed,
-    Wrote,
-    says,
-)
+from eventlog.simdisk._proxy import CHANGES, DiskProxy, Killed
+from eventlog.simdisk._trace import Change, DirectorySynced, Named, Op, Sized, Synced, Wrote
 
 __all__ = [
     "CHANGES",
-    "EMPTY",
-    "LIMIT",
-    "SECTOR",
-    "VERBS",
     "Change",
     "Cut",
     "DirectorySynced",
     "DiskProxy",
-    "Fault",
-    "FaultyDisk",
     "Image",
     "Killed",
     "Machine",
-    "Model",
     "Named",
     "Op",
-    "Pages",
     "Process",
     "Sized",
-    "SyncFailed",
     "Synced",
     "Wrote",
     "cuts",
-    "disposable",
-    "keep",
-    "says",
 ]

@@ -5,11 +5,9 @@ apart. Its key says whether two images are the same to a reader of the disk.
 """
 
 import hashlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 from eventlog.simdisk._trace import ROOT
@@ -49,20 +47,6 @@ class Image:
             if not disposable(path.rpartition("/")[2]):
                 digest.update(content)
         return digest.digest()
-
-    def write_to(self, place: Path) -> None:
-        """Make the image's tree in a real directory, which is made when missing: to look at it, or to open it there."""
-        place.mkdir(parents=True, exist_ok=True)
-        first: dict[int, Path] = {}
-        for path, number in self.walk():
-            target = place / path.lstrip("/")
-            if number in self.directories:
-                target.mkdir(exist_ok=True)
-            elif number in first:
-                os.link(first[number], target)
-            else:
-                target.write_bytes(self.files[number])
-                first[number] = target
 
 
 EMPTY: Final = Image({ROOT: {}}, {})

@@ -9,21 +9,12 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from eventlog.simdisk._image import EMPTY, Image
-from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Pages, Sized, Synced, SyncFailed, Wrote
+from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Sized, Synced, Wrote
 
 _DEVICE = 1
-
-
-@dataclass(slots=True)
-class File:
-    """A file as processes see it, and its bytes at its last sync."""
-
-    data: bytearray
-    synced: bytes
 
 
 class Machine:
@@ -35,7 +26,7 @@ class Machine:
     def __init__(self, image: Image = EMPTY, *, seed: int = 0) -> None:
         self.image, self.trace = image, list[Op]()
         self.directories = {number: dict(names) for number, names in image.directories.items()}
-        self.files = {number: File(bytearray(data), data) for number, data in image.files.items()}
+        self.files = {number: bytearray(data) for number, data in image.files.items()}
         self.locks: dict[int, dict[int, bool]] = {}
         self._next = max([ROOT, *image.directories, *image.files]) + 1
         self._seed, self._drawn = seed, 0
@@ -75,9 +66,9 @@ class Machine:
         if directory:
             self.directories[number] = {}
         else:
-            self.files[number] = File(bytearray(), b"")
+            self.files[number] = bytearray()
         self.directories[parent][path.name] = number
-        self.trace.append(Named(path.name, (Change(parent, path.name, number),), "directory" if directory else "file"))
+        self.trace.append(Named(path.name, (Change(parent, path.name, number),), number if directory else None))
         return number
 
     def rename(self, source: PurePath, target: PurePath) -> None:
@@ -111,28 +102,20 @@ class Machine:
 
     def write(self, number: int, offset: int, data: bytes) -> None:
         """Write into a file; a gap up to `offset` is NULs."""
-        file = self.files[number]
-        file.data.extend(bytes(max(0, offset - len(file.data))))
-        file.data[offset : offset + len(data)] = data
+        content = self.files[number]
+        content.extend(bytes(max(0, offset - len(content))))
+        content[offset : offset + len(data)] = data
         self.trace.append(Wrote(number, self._named(number), offset, data))
 
     def resize(self, number: int, size: int) -> None:
         """Cut a file, or extend it by NULs."""
-        file = self.files[number]
-        del file.data[size:]
-        file.data.extend(bytes(size - len(file.data)))
+        content = self.files[number]
+        del content[size:]
+        content.extend(bytes(size - len(content)))
         self.trace.append(Sized(number, self._named(number), size))
 
     def sync(self, number: int) -> None:
-        file = self.files[number]
-        file.synced = bytes(file.data)
         self.trace.append(Synced(number, self._named(number)))
-
-    def sync_failed(self, number: int, pages: Pages) -> None:
-        file = self.files[number]
-        if pages == "back":
-            file.data[:] = file.synced
-        self.trace.append(SyncFailed(number, self._named(number), pages))
 
     def sync_directory(self, path: PurePath) -> None:
         self.trace.append(DirectorySynced(self.directory(path), path.name))
@@ -141,7 +124,7 @@ class Machine:
         """Give what `stat` says of a file or directory."""
         if number in self.directories:
             return os.stat_result((stat.S_IFDIR | 0o700, number, _DEVICE, 2, 0, 0, 0, 0, 0, 0))
-        links, size = len(self.names(number)), len(self.files[number].data)
+        links, size = len(self.names(number)), len(self.files[number])
         return os.stat_result((stat.S_IFREG | 0o600, number, _DEVICE, links, 0, 0, size, 0, 0, 0))
 
     def random(self, size: int) -> str:

@@ -4,22 +4,19 @@ A cut may come before a sync returns, so the bytes of every operation since the 
 (`_sectors`, `_directories`). All combinations are taken while there are few. Where there are many, a bounded number:
 all of the oldest, all of the newest, each uncertain sector alone the newest and alone the oldest, then combinations
 drawn from `seed`, so that a sweep repeats exactly. The content of `disposable` files is drawn and not enumerated.
-
-A failure can be examined only while its image is there: `keep` writes the image to a real directory, with a report of
-what failed, where the power went and how to repeat it.
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from eventlog.simdisk._directories import Directories, Model, Names
+from eventlog.simdisk._directories import Directories, Names
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._sectors import Sectors
-from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, SyncFailed, Wrote, says
+from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, Wrote
 
 LIMIT: Final = 64
 """Images of one cut, unless told otherwise."""
@@ -35,9 +32,9 @@ class Cut(NamedTuple):
 class Platter:
     """What one disk may hold, as operations go on."""
 
-    def __init__(self, model: Model, image: Image = EMPTY) -> None:
-        self._surfaces = {number: Sectors(content) for number, content in image.files.items()}
-        self._directories = Directories(model, image.directories)
+    def __init__(self, image: Image) -> None:
+        self._surfaces = defaultdict(Sectors, {number: Sectors(data) for number, data in image.files.items()})
+        self._directories = Directories(image.directories)
 
     def apply(self, op: Op) -> None:
         match op:
@@ -46,16 +43,9 @@ class Platter:
             case Sized(file=file, size=size):
                 self._surfaces[file].resize(size)
             case Synced(file=file):
-                resized = self._surfaces[file].size_is_dirty
                 self._surfaces[file].sync()
-                self._directories.file_synced(file, resized=resized)
-            case SyncFailed(file=file, pages=pages):
-                self._surfaces[file].sync_failed(pages)
-            case Named(changes=changes, made=made):
-                new = changes[0].file if made else None
-                if made == "file" and new is not None:
-                    self._surfaces[new] = Sectors()
-                self._directories.change(changes, new, directory=made == "directory")
+            case Named(changes=changes, directory=made):
+                self._directories.change(changes, made)
             case DirectorySynced(directory=directory):
                 self._directories.synced(directory)
 
@@ -106,20 +96,14 @@ class _Tree:
 
 
 def cuts(
-    trace: Sequence[Op],
-    model: Model,
-    *,
-    start: Image = EMPTY,
-    first: int = 0,
-    limit: int = LIMIT,
-    seed: int = 0,
+    trace: Sequence[Op], *, start: Image = EMPTY, first: int = 0, limit: int = LIMIT, seed: int = 0
 ) -> Iterator[Cut]:
     """Give the images that a power cut may leave after each operation of a record, from operation `first` on.
 
     `start` is the image that the record began on. About `limit` images of each cut at most; equal ones are given
     once a cut. The same arguments give the same images in the same order.
     """
-    platter = Platter(model, start)
+    platter = Platter(start)
     for after in range(len(trace) + 1):
         if after:
             platter.apply(trace[after - 1])
@@ -150,22 +134,3 @@ def _picks(axes: list[int], rng: random.Random, limit: int) -> Iterator[tuple[in
         given += 2
     for _ in range(given, limit):
         yield tuple(rng.randrange(size) for size in axes)
-
-
-_BEFORE = 12
-
-
-def keep(cut: Cut, place: Path, *, why: str, trace: Sequence[Op], repeat: str) -> Path:
-    """Write a cut's image into a new directory under `place` and give that directory; `REPORT` in it explains it.
-
-    `why` says what was wrong, `trace` is the record it was cut from, `repeat` the command that finds it again. The
-    image's tree is in `disk/`, so that `refold verify --runs <it>/disk/<runs> RUN` reads it like any other.
-    """
-    directory = place / cut.image.key.hex()
-    cut.image.write_to(directory / "disk")
-    report = f"{why}\n\nrepeat: {repeat}\n\nThe power went after operation {cut.after} of {len(trace)}:\n"
-    for number, op in enumerate(trace[: cut.after], start=1):
-        if number > cut.after - _BEFORE:
-            report += f"{number:5} {says(op)}\n"
-    (directory / "REPORT").write_text(report, encoding="utf-8")
-    return directory

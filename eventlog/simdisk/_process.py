@@ -12,7 +12,6 @@ from pathlib import Path
 
 import eventlog
 from eventlog.simdisk._machine import Machine
-from eventlog.simdisk._trace import Pages
 
 _MOUNTS = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,7 +59,7 @@ class Process(eventlog.Disk):
         return self._opened(self.machine.directory(path), write=False)
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:
-        return bytes(memoryview(self.machine.files[self._file(fd)].data)[offset : offset + size])
+        return bytes(memoryview(self.machine.files[self._file(fd)])[offset : offset + size])
 
     def write_some(self, fd: int, data: bytes | memoryview, offset: int) -> int:
         self.machine.write(self._file(fd, write=True), offset, bytes(data))
@@ -82,10 +81,6 @@ class Process(eventlog.Disk):
 
     def kernel_flushes(self) -> None:
         """Give none: no kernel flushes these files."""
-
-    def fail_sync(self, fd: int, pages: Pages) -> None:
-        """Leave the page cache as a sync that failed does; the caller raises the error."""
-        self.machine.sync_failed(self._file(fd), pages)
 
     def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:  # noqa: ARG002 - it is the one of that path
         self.machine.sync_directory(path)

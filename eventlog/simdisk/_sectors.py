@@ -2,15 +2,14 @@
 
 A power cut leaves each sector that was not synced as it was, or as any write since then made it, each independently of
 the others. A file that grew may have any of its sizes, or one between them; a sector that was never written durably
-may hold NULs or whatever a deleted file left there. A failed sync settles nothing and never will, because a later one
-succeeds without writing: the sectors it was to write stay uncertain until they are written again.
+may hold NULs or whatever a deleted file left there.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from eventlog.simdisk._trace import SECTOR, Pages
+from eventlog.simdisk._trace import SECTOR
 
 _PAGE: Final = 4096
 _HOLE: Final = None
@@ -28,11 +27,9 @@ class Sectors:
     def __init__(self, content: bytes = b"") -> None:
         """Begin with a file that is durable as it stands."""
         self.seen = bytearray(content)
-        self._sure = bytearray(content.ljust(_up(len(content)), b"\0"))
-        self._versions: dict[int, list[bytes | None]] = {}
-        self._dirty: set[int] = set()
+        self._sure = _whole(content)
         self._sizes = [len(content)]
-        self.size_is_dirty = False
+        self._versions: dict[int, list[bytes | None]] = {}
 
     def write(self, offset: int, data: bytes) -> None:
         before, end = len(self.seen), offset + len(data)
@@ -44,29 +41,12 @@ class Sectors:
     def resize(self, size: int) -> None:
         before = len(self.seen)
         self._resize(size)
-        if size > before:
-            self._touch(before, size)
-        else:
-            self._dirty = {sector for sector in self._dirty if sector * SECTOR < size}
-            self._touch(size, _up(size))
+        self._touch(min(before, size), size)
 
     def sync(self) -> None:
-        for sector in self._dirty:
-            self._settle(sector)
-        self._dirty.clear()
-        if self.size_is_dirty:
-            self._sizes = [len(self.seen)]
-            self.size_is_dirty = False
-            end = _up(len(self.seen))
-            del self._sure[end:]
-            self._versions = {sector: kept for sector, kept in self._versions.items() if sector * SECTOR < end}
-
-    def sync_failed(self, pages: Pages) -> None:
-        if pages == "back":
-            self.__init__(bytes(self._sure[: self._sizes[0]]))  # type: ignore[misc] # begins anew, as the cache does
-        elif pages == "clean":
-            self._dirty.clear()
-            self.size_is_dirty = False
+        self._sure = _whole(self.seen)
+        self._sizes = [len(self.seen)]
+        self._versions.clear()
 
     def sizes(self) -> list[int]:
         """Give the sizes that the file may have, oldest first; while it grew, by whole pages or not, those between."""
@@ -84,7 +64,7 @@ class Sectors:
 
     def content(self, size: int, chosen: dict[int, bytes]) -> bytes:
         """Give the file's bytes for one size and one choice for every uncertain sector."""
-        found = self._sure.ljust(_up(size), b"\0")
+        found = bytearray(self._sure.ljust(_up(size), b"\0"))
         for sector in self._versions:
             if sector * SECTOR < size:
                 data = chosen[sector] if sector in chosen else next(iter(self._options(sector)))
@@ -105,7 +85,6 @@ class Sectors:
         else:
             self.seen.extend(bytes(size - len(self.seen)))
         self._sizes.append(size)
-        self.size_is_dirty = True
 
     def _touch(self, start: int, end: int) -> None:
         for sector in range(start // SECTOR, -(-end // SECTOR)):
@@ -114,14 +93,11 @@ class Sectors:
                 sure = bytes(self._sure[at : at + SECTOR])
                 self._versions[sector] = [sure or _HOLE]
             self._versions[sector].append(bytes(self.seen[at : at + SECTOR]).ljust(SECTOR, b"\0"))
-            self._dirty.add(sector)
 
-    def _settle(self, sector: int) -> None:
-        at = sector * SECTOR
-        if len(self._sure) < at + SECTOR:
-            self._sure.extend(bytes(at + SECTOR - len(self._sure)))
-        self._sure[at : at + SECTOR] = bytes(self.seen[at : at + SECTOR]).ljust(SECTOR, b"\0")
-        del self._versions[sector]
+
+def _whole(content: bytes | bytearray) -> bytes:
+    """Give a file's bytes in whole sectors."""
+    return bytes(content).ljust(_up(len(content)), b"\0")
 
 
 def _up(size: int) -> int:

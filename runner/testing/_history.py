@@ -64,7 +64,7 @@ def images(machine: Machine, seed: int) -> list[Image]:
     where nothing and everything was kept, and others between them that `seed` draws.
     """
     last = len(machine.trace)
-    found = cuts(machine.trace, "posix", start=machine.image, first=last, limit=IMAGES, seed=seed)
+    found = cuts(machine.trace, start=machine.image, first=last, limit=IMAGES, seed=seed)
     each = [cut.image for cut in found]
     if len(each) <= IMAGES:
         return each

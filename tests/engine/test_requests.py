@@ -23,6 +23,7 @@ from replay.events import QuestionAnswered, RequestRefused, RunStopped
 from runner.testing import tool_calls
 from tests.support import stage
 from tests.support.disks import Quick
+from tests.support.faulty_disk import Fault, FaultyDisk
 
 RUNS = Path("/runs")
 QUESTION = "1.0-approve"
@@ -162,14 +163,14 @@ def test_of_a_stop_and_a_park_that_lie_there_together_the_stop_is_written(runs: 
     assert not any((runs / "r" / "inbox").iterdir())
 
 
-def _deaths() -> Iterator[tuple[simdisk.Machine, simdisk.FaultyDisk]]:
+def _deaths() -> Iterator[tuple[simdisk.Machine, FaultyDisk]]:
     """A machine with a paused run, and a disk whose process dies, at each of its operations until none is left."""
     for nth in itertools.count(1):
         for late in (False, True):
             machine = simdisk.Machine()
             paused(eventlog.Directory(RUNS, disk=simdisk.Process(machine)))
-            fault = simdisk.Fault(nth=nth, late=late, error=simdisk.Killed)
-            yield machine, simdisk.FaultyDisk(simdisk.Process(machine, pid=7), fault)
+            fault = Fault(nth=nth, late=late, error=simdisk.Killed)
+            yield machine, FaultyDisk(simdisk.Process(machine, pid=7), fault)
 
 
 def _ask(kind: str, who: str, disk: eventlog.Disk) -> str:

@@ -197,8 +197,7 @@ class Forgets(simdisk.DiskProxy):
 
 
 @pytest.mark.fault("power cut after a resume")
-@pytest.mark.parametrize("model", ["ext4", "posix"])
-def test_directories_made_before_a_death_are_synced_by_the_next_life(place: Path, model: simdisk.Model) -> None:
+def test_directories_made_before_a_death_are_synced_by_the_next_life(place: Path) -> None:
     """A person saw the file there and said that the call was done; no power cut from then on takes the file away."""
     machine, runs = simdisk.Machine(), Path("/runs")
     process = simdisk.Process(machine)
@@ -220,7 +219,7 @@ def test_directories_made_before_a_death_are_synced_by_the_next_life(place: Path
     runner.settle("r", question.id, "ada", "done", "it is there", runs=store)
     assert stage.finished(runner.resume_sync("r", agent, runs=store)) == "over"
     file = f"{place}/new/deep/a.txt"
-    for cut in simdisk.cuts(machine.trace, model, first=len(machine.trace)):
+    for cut in simdisk.cuts(machine.trace, first=len(machine.trace)):
         assert cut.image.paths().get(file) == b"mine"
     assert list(place.iterdir()) == []
 
@@ -238,5 +237,5 @@ def test_a_deletion_of_what_is_gone_makes_that_durable(place: Path) -> None:
     body = tool(lambda files: files.delete("a.txt"))
     store = eventlog.Directory("/runs", disk=process)
     assert stage.finished(runner.start_sync(stage.agent(ACT, body), "x", runs=store, workspace=place)) == "over"
-    for cut in simdisk.cuts(machine.trace, "posix", first=len(machine.trace)):
+    for cut in simdisk.cuts(machine.trace, first=len(machine.trace)):
         assert f"{place}/a.txt" not in cut.image.paths()

@@ -13,6 +13,7 @@ import eventlog
 from eventlog import simdisk
 from tests.eventlog import making
 from tests.eventlog.making import AT, OPENING, event
+from tests.support.faulty_disk import Fault, FaultyDisk
 from tests.support.file_logs import file_log
 
 
@@ -46,11 +47,9 @@ def test_a_copy_that_found_no_room_leaves_nothing_in_the_way_of_the_next_try(tmp
     making.made(tmp_path / "runs")
     (tmp_path / "copies").mkdir()
     for nth in itertools.count(1):
-        fault = simdisk.Fault(verbs=("write_some",), nth=nth, error=errno.ENOSPC)
+        fault = Fault(verbs=("write_some",), nth=nth, error=errno.ENOSPC)
         try:
-            eventlog.Directory(tmp_path / "runs", disk=simdisk.FaultyDisk(eventlog.DISK, fault)).copy(
-                "r", tmp_path / "copies"
-            )
+            eventlog.Directory(tmp_path / "runs", disk=FaultyDisk(eventlog.DISK, fault)).copy("r", tmp_path / "copies")
         except eventlog.DiskFull:
             assert list((tmp_path / "copies").iterdir()) == []
         else:
@@ -67,9 +66,9 @@ def test_a_copy_whose_process_died_is_no_run_and_the_next_one_is_made() -> None:
     outcomes = set[bool]()
     for nth in itertools.count(1):
         to, dies = f"/copies-{nth}", simdisk.Process(machine, pid=2)
-        fault = simdisk.Fault(nth=nth, error=simdisk.Killed)
+        fault = Fault(nth=nth, error=simdisk.Killed)
         try:
-            eventlog.Directory("/runs", disk=simdisk.FaultyDisk(dies, fault)).copy("r", to)
+            eventlog.Directory("/runs", disk=FaultyDisk(dies, fault)).copy("r", to)
         except simdisk.Killed:
             dies.die()
         else:

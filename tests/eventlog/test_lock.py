@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eventlog
-from eventlog import simdisk
 from eventlog._disk import Disk
 from tests.eventlog.making import AT, OPENING, child, event, files, goes_on, made, numbers, segment
+from tests.support.faulty_disk import Fault, FaultyDisk
 from tests.support.file_logs import file_log
 
 if TYPE_CHECKING:
@@ -329,8 +329,8 @@ def test_a_copy_of_the_lock_that_nobody_closes_keeps_no_run(tmp_path: Path) -> N
 @pytest.mark.fault("forked child")
 def test_a_lock_file_that_does_not_close_leaves_no_lock_on_the_directory(tmp_path: Path) -> None:
     """The next holder would take this process for a child of the one before."""
-    fault = simdisk.Fault(verbs=("close",), name="lock", error=errno.EIO)
-    eventlog.Directory(tmp_path, disk=simdisk.FaultyDisk(Disk(), fault)).create("r", at=AT, events=[OPENING]).close()
+    fault = Fault(verbs=("close",), name="lock", error=errno.EIO)
+    eventlog.Directory(tmp_path, disk=FaultyDisk(Disk(), fault)).create("r", at=AT, events=[OPENING]).close()
     with eventlog.store(tmp_path).open("r") as log:
         assert not log.lease_lost
 

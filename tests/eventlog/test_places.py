@@ -23,6 +23,7 @@ from eventlog._disk import Disk
 from tests.eventlog.making import AT, OPENING, event, files, goes_on, head, made, numbers, segment
 from tests.support import ROOT
 from tests.support.disks import failing
+from tests.support.faulty_disk import Fault, FaultyDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,12 +221,12 @@ def test_the_directory_of_runs_was_made_by_a_create_that_went_no_further(
     for nth in range(1, 8):
         machine = simdisk.Machine()
         first = simdisk.Process(machine)
-        fault = simdisk.Fault(verbs=("mkdir", "sync_dir"), nth=nth, error=error)
+        fault = Fault(verbs=("mkdir", "sync_dir"), nth=nth, error=error)
         with contextlib.suppress(eventlog.DiskFailed, simdisk.Killed):
-            eventlog.Directory(where, disk=simdisk.FaultyDisk(first, fault)).create("r", at=AT, events=[OPENING])
+            eventlog.Directory(where, disk=FaultyDisk(first, fault)).create("r", at=AT, events=[OPENING])
         first.die()
         eventlog.Directory(where, disk=simdisk.Process(machine, pid=2)).create("s", at=AT, events=[OPENING])
-        for cut in simdisk.cuts(machine.trace, "posix", first=len(machine.trace)):
+        for cut in simdisk.cuts(machine.trace, first=len(machine.trace)):
             after = eventlog.Directory(where, disk=simdisk.Process(simdisk.Machine(cut.image)))
             assert [line.seq for line in after.read("s").lines] == [0, 1], nth
 

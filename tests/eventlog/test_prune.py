@@ -12,6 +12,7 @@ import pytest
 import eventlog
 from eventlog import simdisk
 from tests.eventlog import making
+from tests.support.faulty_disk import VERBS, Fault, FaultyDisk
 
 RUNS = Path("/runs")
 WORDS = {"r": {"uid": "1f", "answer": "ab"}}
@@ -29,9 +30,9 @@ def _machine() -> simdisk.Machine:
     return machine
 
 
-def _on(machine: simdisk.Machine, *faults: simdisk.Fault, pid: int = 2) -> eventlog.Directory:
+def _on(machine: simdisk.Machine, *faults: Fault, pid: int = 2) -> eventlog.Directory:
     process = simdisk.Process(machine, pid)
-    return eventlog.Directory(RUNS, disk=simdisk.FaultyDisk(process, *faults) if faults else process)
+    return eventlog.Directory(RUNS, disk=FaultyDisk(process, *faults) if faults else process)
 
 
 def _pruned(store: eventlog.Store) -> list[eventlog.LogError | None]:
@@ -85,7 +86,7 @@ def test_a_death_at_any_operation_leaves_the_run_or_its_tombstone_and_the_next_p
     deaths, seen = 0, set()
     while True:
         machine = _machine()
-        fault = simdisk.Fault(nth=deaths + 1, error=simdisk.Killed)
+        fault = Fault(nth=deaths + 1, error=simdisk.Killed)
         store = _on(machine, fault)
         try:
             assert _pruned(store) == [None]
@@ -104,14 +105,13 @@ def test_a_death_at_any_operation_leaves_the_run_or_its_tombstone_and_the_next_p
 
 
 @pytest.mark.fault("a power cut while a run is pruned")
-@pytest.mark.parametrize("model", ["ext4", "posix"])
-def test_a_power_cut_leaves_the_run_or_its_tombstone_and_never_neither(model: simdisk.Model) -> None:
+def test_a_power_cut_leaves_the_run_or_its_tombstone_and_never_neither() -> None:
     """Once pruning returned, the id is taken for good."""
     machine = _machine()
     began = len(machine.trace)
     assert _pruned(_on(machine)) == [None]
     seen = set()
-    for cut in simdisk.cuts(machine.trace, model, start=machine.image, first=began, limit=64, seed=1):
+    for cut in simdisk.cuts(machine.trace, start=machine.image, first=began, limit=64, seed=1):
         if _has_two_names(cut.image):
             continue  # a rename is atomic: no file system gives a directory two names
         booted = simdisk.Machine(cut.image)
@@ -130,7 +130,7 @@ def test_an_operation_that_fails_is_an_error_of_ours_and_costs_neither_run_nor_t
     for error in (errno.ENOSPC, errno.EIO):
         for nth in range(1, 200):
             machine = _machine()
-            store = _on(machine, simdisk.Fault(verbs=simdisk.VERBS, nth=nth, error=error, lasting=lasting))
+            store = _on(machine, Fault(verbs=VERBS, nth=nth, error=error, lasting=lasting))
             try:
                 problems = _pruned(store)
             except eventlog.LogError as problem:

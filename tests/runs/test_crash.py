@@ -13,6 +13,7 @@ from eventlog import simdisk
 from tests.runs import scenes
 from tests.runs.scenes import Shop
 from tests.support.disks import CHANGES, Failing, failing
+from tests.support.faulty_disk import Fault, FaultyDisk
 
 pytestmark = [pytest.mark.fault("killed between two operations")]
 
@@ -94,8 +95,8 @@ def test_a_fork_that_finds_no_room_leaves_its_parent_as_it_was(tmp_path: Path) -
     for nth in itertools.count(1):
         runs = tmp_path / f"{nth}"
         parent(runs, Shop())
-        fault = simdisk.Fault(verbs=("open", "write_some", "sync"), name=".tmp-", nth=nth, error=errno.ENOSPC)
-        disk = simdisk.FaultyDisk(eventlog.DISK, fault)
+        fault = Fault(verbs=("open", "write_some", "sync"), name=".tmp-", nth=nth, error=errno.ENOSPC)
+        disk = FaultyDisk(eventlog.DISK, fault)
         try:
             runner.fork("p", at=2, runs=eventlog.Directory(runs, disk=disk), new="f")
         except eventlog.DiskFull:

@@ -18,6 +18,7 @@ from eventlog import simdisk
 from runner.testing._crash_point_disk import CrashPointDisk, RoutedDisk
 from runner.testing._points import CrashPoints, may_leave_in_doubt, may_lose_a_reply
 from runner.testing._virtual import Stuck, Threads, VirtualClock, VirtualLoop, VirtualTime
+from tests.support.faulty_disk import VERBS, Fault, FaultyDisk
 
 RUNS = Path("/runs")
 
@@ -85,7 +86,7 @@ def beside(verb: str) -> Any:
     return routed
 
 
-for _verb in {*simdisk.VERBS, "open_dir", "fchmod"} - {"look"}:
+for _verb in {*VERBS, "open_dir", "fchmod"} - {"look"}:
     setattr(Beside, _verb, beside(_verb))
 
 
@@ -110,7 +111,7 @@ def test_a_run_that_has_ended_holds_no_lock(tmp_path: Path) -> None:
 def test_every_write_of_the_workspace_goes_through_the_disk(tmp_path: Path, verb: str) -> None:
     """A fault there is a fault of the write: the old content stands, and nothing half-made is left."""
     (tmp_path / "sent.txt").write_text("old")
-    faulty = simdisk.FaultyDisk(eventlog.DISK, simdisk.Fault(verbs=(verb,), error=errno.ENOSPC))
+    faulty = FaultyDisk(eventlog.DISK, Fault(verbs=(verb,), error=errno.ENOSPC))
     disk = Beside(simdisk.Process(simdisk.Machine()), faulty, tmp_path)
     agent = clerk(runner.testing.tool_calls(("send", {})), "done").replace(approve="off")
     asked = runner.start_sync(agent, "x", runs=eventlog.Directory(RUNS, disk=disk), run="r", workspace=tmp_path)

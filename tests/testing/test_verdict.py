@@ -60,7 +60,7 @@ def test_a_log_that_does_not_verify(played: tuple[World, Baseline]) -> None:
     """A byte changed in the middle."""
     machine = played[0].machine
     number = machine.find(RUNS / RUN / "seg-000001.jsonl")
-    machine.files[number].data[200] ^= 1
+    machine.files[number][200] ^= 1
     assert why(played).startswith("the log does not verify")
 
 
@@ -71,7 +71,7 @@ def test_a_log_that_cannot_be_read_after_a_death(tmp_path: Path, monkeypatch: py
         beside = live(world, number, *points)
         if world.how == "dead":
             machine = world.machine
-            data = machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")].data
+            data = machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")]
             data[data.index(b"\n") + 60] ^= 1
         return beside
 

@@ -239,7 +239,7 @@ def linked_evidence(patch: pytest.MonkeyPatch) -> None:
             return None
         torn, name = found
         machine = _machine(disk)
-        data = bytes(machine.files[machine.find(directory / torn.file)].data)
+        data = bytes(machine.files[machine.find(directory / torn.file)])
         name += hashlib.sha256(data[torn.offset :][: torn.size]).hexdigest()
         if name not in disk.list(directory):
             machine.link(directory / torn.file, directory / name)

@@ -57,7 +57,7 @@ ROWS = (
     Row("the run's directory is synced", DEATH, f"{DAMAGE}|the run is gone", removed.NoDirectorySync),
     Row("the directory of runs is synced", POWER, "the run is gone", removed.NoParentSync),
     Row("a file is synced before it gets its name", POWER, DAMAGE, removed.RenameBeforeSync),
-    Row("a failed sync is not tried again", FAILED, DAMAGE, removed.RetriedSync),
+    Row("a failed sync is not tried again", FAILED, LOST, removed.RetriedSync),
     Row("after an unclean end the segment is rewritten", FAILED, LOST, patch=removed.same_file),
     Row("evidence is a copy, not a link", DEATH, "evidence", patch=removed.linked_evidence),
     Row("evidence is kept", DEATH, "evidence", patch=removed.no_evidence),
@@ -112,6 +112,6 @@ def test_a_violation_is_kept_with_the_command_that_repeats_it(tmp_path: Path) ->
     (kept,) = tmp_path.iterdir()
     assert str(kept) in tally.violations[0]
     report = (kept / "REPORT").read_text()
-    assert "repeat: python -m tests.eventlog.powerloss create,two,one --model ext4 --limit 64\n" in report
+    assert "repeat: python -m tests.eventlog.powerloss create,two,one --limit 64\n" in report
     assert "wrote 256 bytes at 0 of head" in report
     assert len(eventlog.store(kept / "disk/runs").read("r").lines) == 2

@@ -14,6 +14,7 @@ import pytest
 
 import eventlog
 from eventlog.simdisk import Image, Machine, Process
+from tests.eventlog.powerloss.kept import write
 from tests.eventlog.powerloss.story import AT, OPENING, RUN, RUNS
 from tests.support.figures import FIGURES
 
@@ -35,7 +36,7 @@ class Log:
 
     def harmed(self, content: bytes | bytearray) -> eventlog.Reading:
         """Read the log as if its segment held other bytes."""
-        self.machine.files[self.machine.find(RUNS / RUN / "seg-000001.jsonl")].data[:] = content
+        self.machine.files[self.machine.find(RUNS / RUN / "seg-000001.jsonl")][:] = content
         return eventlog.Directory(RUNS, disk=Process(self.machine)).scan(RUN)
 
     def flipped(self, bit: int) -> eventlog.Reading:
@@ -54,12 +55,12 @@ def closed_log(head: str) -> Log:
         for number in range(2, LINES):
             log.append(AT, [b'{"n":%d}' % number])
             if number == LINES - 1 - BEHIND:
-                older = bytes(machine.files[machine.find(RUNS / RUN / "head")].data)
+                older = bytes(machine.files[machine.find(RUNS / RUN / "head")])
     if head == "older":
-        machine.files[machine.find(RUNS / RUN / "head")].data[:] = older
+        machine.files[machine.find(RUNS / RUN / "head")][:] = older
     elif head == "missing":
         machine.unlink(RUNS / RUN / "head")
-    content = bytes(machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")].data)
+    content = bytes(machine.files[machine.find(RUNS / RUN / "seg-000001.jsonl")])
     ends = [at + 1 for at, byte in enumerate(content) if byte == ord("\n")]
     claimed = {"present": len(ends), "older": len(ends) - BEHIND, "missing": 0}[head]
     return Log(machine, content, ends, ends[claimed - 1] if claimed else 0)
@@ -159,10 +160,10 @@ def test_damage_touches_nothing_on_disk() -> None:
     rng = random.Random(0)  # noqa: S311 - it picks examples; it protects nothing
     for bit in rng.sample(range(len(log.content) * 8), 40):
         log.flipped(bit)
-        before = {number: bytes(file.data) for number, file in log.machine.files.items()}
+        before = {number: bytes(data) for number, data in log.machine.files.items()}
         with pytest.raises(eventlog.LogDamaged):
             eventlog.Directory(RUNS, disk=Process(log.machine)).open(RUN)
-        assert {number: bytes(file.data) for number, file in log.machine.files.items()} == before
+        assert {number: bytes(data) for number, data in log.machine.files.items()} == before
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -173,7 +174,7 @@ def test_the_real_disk_agrees(head: str, tmp_path: Path) -> None:
     for bit in rng.sample(range(len(log.content) * 8), 20):
         simulated = log.flipped(bit)
         place = tmp_path / str(bit)
-        files = {number: bytes(file.data) for number, file in log.machine.files.items()}
-        Image(log.machine.directories, files).write_to(place)
+        files = {number: bytes(data) for number, data in log.machine.files.items()}
+        write(Image(log.machine.directories, files), place)
         real = eventlog.store(place / "runs").scan(RUN)
         assert (real.lines, real.torn, str(real.damage)) == (simulated.lines, simulated.torn, str(simulated.damage))

@@ -14,9 +14,10 @@ import pytest
 
 import eventlog
 from eventlog import simdisk
-from eventlog.simdisk import VERBS, Fault, FaultyDisk, Machine, Process
+from eventlog.simdisk import Process
 from tests.eventlog.powerloss.story import RUN, RUNS, Broken, Story, content
 from tests.eventlog.powerloss.sweep import Wrap, plain
+from tests.support.faulty_disk import VERBS, Fault, FaultyDisk, Machine
 from tests.support.figures import FIGURES
 
 LIFE = ("create", "one", "room", "close", "two", "roll", "one", "snapshot", "two", "snapshot", "snapshot", "close")

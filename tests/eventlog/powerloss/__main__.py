@@ -1,4 +1,4 @@
-"""Repeat one sweep, as a kept report says: `python -m tests.eventlog.powerloss create,two,one --model posix`."""
+"""Repeat one sweep, as a kept report says: `python -m tests.eventlog.powerloss create,two,one`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.eventlog.powerloss.census import MODELS
 from tests.eventlog.powerloss.story import STEPS
 from tests.eventlog.powerloss.sweep import Tally, power, understood
 
@@ -16,7 +15,6 @@ def main() -> int:
     about = "Sweep one story with power cuts."
     parser = argparse.ArgumentParser(prog="python -m tests.eventlog.powerloss", description=about)
     parser.add_argument("steps", help=f"comma-separated, create first: create, {', '.join(STEPS)}")
-    parser.add_argument("--model", choices=MODELS, default="posix")
     parser.add_argument(
         "--fault",
         action="append",
@@ -31,7 +29,6 @@ def main() -> int:
     power(
         tally,
         given.steps.split(","),
-        given.model,
         faults=[understood(fault) for fault in given.fault],
         limit=given.limit,
         inside=given.inside,

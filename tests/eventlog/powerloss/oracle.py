@@ -16,6 +16,7 @@ import msgspec
 
 import eventlog
 from eventlog import simdisk
+from tests.eventlog.powerloss.kept import says
 from tests.eventlog.powerloss.story import AT, HEADER, OPENING, RUN, RUNS, Promise, content, status_of, unlike
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _judged(image: Image, promises: Sequence[Promise]) -> str:
         return "the run is gone" if any(promise.held for promise in promises) else _free(machine)
     ((_, status, _),) = eventlog.Directory(RUNS, disk=simdisk.Process(machine)).statuses([RUN])
     if machine.trace:
-        return f"a reader {simdisk.says(machine.trace[0])}"
+        return f"a reader {says(machine.trace[0])}"
     found = [content(line) for line in reading.lines]
     if status is not None and status != msgspec.json.encode(status_of(found)):
         return "a status of other lines is believed"
@@ -111,7 +112,7 @@ def _kept(machine: Machine, kept: dict[str, bytes]) -> str:
         name = path.removeprefix(DIRECTORY)
         if not name.endswith(hashlib.sha256(cut).hexdigest()):
             return "evidence does not hold what was cut"
-        if name not in there or machine.files[there[name]].data != cut:
+        if name not in there or machine.files[there[name]] != cut:
             return "evidence is missing, or is not what was cut"
     return ""
 

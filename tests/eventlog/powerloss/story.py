@@ -16,6 +16,9 @@ import msgspec
 
 import eventlog
 from eventlog import simdisk
+from eventlog._disk import SECTOR
+from tests.eventlog.powerloss.kept import says
+from tests.support.faulty_disk import Fault, FaultyDisk
 from tests.support.file_logs import file_log
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class Story:
         machine: simdisk.Machine,
         promise: Promise | None = None,
         *,
-        faults: Sequence[simdisk.Fault] = (),
+        faults: Sequence[Fault] = (),
         wrap: Callable[[eventlog.Disk], eventlog.Disk] = lambda disk: disk,
     ) -> None:
         """Begin on a machine that holds what `promise` says."""
@@ -111,7 +114,7 @@ class Story:
         self._pid += 1
         self._process = simdisk.Process(self.machine, self._pid)
         fault, self._faults = self._faults[:1], self._faults[1:]
-        return self._wrap(simdisk.FaultyDisk(self._process, *fault) if fault else self._process)
+        return self._wrap(FaultyDisk(self._process, *fault) if fault else self._process)
 
     def _step(self, step: str) -> None:
         if step == "create":
@@ -195,7 +198,7 @@ class Story:
             self.log.append(AT, [b'{"n":"again"}'])
         except eventlog.LogError:
             if len(self.machine.trace) != seen:
-                raise Broken(f"a dead writer {simdisk.says(self.machine.trace[-1])}") from None
+                raise Broken(f"a dead writer {says(self.machine.trace[-1])}") from None
         else:
             if not isinstance(self.refused[-1], KeyboardInterrupt):
                 raise Broken(f"a writer went on after {self.refused[-1]}")
@@ -262,14 +265,14 @@ def unlike(log: eventlog.Log, whole: Sequence[eventlog.Line]) -> str:
 
 def _to_edge(past: int) -> Callable[[int, int], int]:
     def size(bare: int, offset: int) -> int:
-        return bare + -(offset + bare - past) % simdisk.SECTOR
+        return bare + -(offset + bare - past) % SECTOR
 
     return size
 
 
 SIZES: dict[str, Callable[[int, int], int]] = {
     "one": lambda bare, _: bare + 20,
-    "two": lambda bare, _: bare + simdisk.SECTOR,
+    "two": lambda bare, _: bare + SECTOR,
     "pages": lambda _bare, _: 5 * PAGE,
     "edge": _to_edge(0),
     "past": _to_edge(1),

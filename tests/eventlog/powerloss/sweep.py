@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import eventlog
 from eventlog import simdisk
-from eventlog.simdisk import Fault, Image
+from eventlog._disk import SECTOR
+from eventlog.simdisk import Image, Killed
+from tests.eventlog.powerloss.kept import keep
 from tests.eventlog.powerloss.oracle import judge
 from tests.eventlog.powerloss.story import PAGE, STEPS, Broken, Promise, Story
+from tests.support.faulty_disk import EMPTY, Fault, FaultyDisk, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from eventlog.simdisk import Cut, Model, Pages
+    from eventlog.simdisk import Cut
+    from tests.support.faulty_disk import Pages
 
 Since = Literal["start", "last step", "fault"]
 Wrap = Callable[[eventlog.Disk], eventlog.Disk]
@@ -41,7 +45,7 @@ class Found(NamedTuple):
     promise: Promise
 
 
-NOTHING = Found(simdisk.EMPTY, Promise())
+NOTHING = Found(EMPTY, Promise())
 
 
 @dataclass
@@ -70,7 +74,7 @@ class Tally:
             return True
         if self.place is not None and not self.violations:
             repeat = f"python -m tests.eventlog.powerloss {name}"
-            name += f", kept in {simdisk.keep(cut, self.place, why=why, trace=story.machine.trace, repeat=repeat)}"
+            name += f", kept in {keep(cut, self.place, why=why, trace=story.machine.trace, repeat=repeat)}"
         self.violations.append(f"{name}, cut {cut.after}: {why}")
         return False
 
@@ -101,12 +105,11 @@ def plain(disk: eventlog.Disk) -> eventlog.Disk:
 def power(
     tally: Tally,
     steps: Sequence[str],
-    model: Model,
     *,
     since: Since = "start",
     on: Found = NOTHING,
     faults: Sequence[Fault] = (),
-    limit: int = simdisk.LIMIT,
+    limit: int = 64,
     inside: int = 0,
     wrap: Wrap = plain,
     name: str = "",
@@ -118,8 +121,8 @@ def power(
     the sweep as the arguments of `tests.eventlog.powerloss`; it is made of the others unless the
     sweep is within another one.
     """
-    name = name or _arguments(steps, model, faults, limit, inside)
-    story = Story(simdisk.Machine(on.image, seed=int(on is not NOTHING)), on.promise, faults=faults, wrap=wrap)
+    name = name or _arguments(steps, faults, limit, inside)
+    story = Story(Machine(on.image, seed=int(on is not NOTHING)), on.promise, faults=faults, wrap=wrap)
     first = 0
     try:
         for step in steps:
@@ -130,18 +133,17 @@ def power(
         tally.violations.append(f"{name}: {broken}")
         return
     tally.faults += bool(story.refused)
-    for cut in simdisk.cuts(story.machine.trace, model, start=on.image, first=first, limit=limit):
+    for cut in simdisk.cuts(story.machine.trace, start=on.image, first=first, limit=limit):
         found = story.at(cut.after)
         good = tally.judge(cut, found, story, name)
         if good and inside and int.from_bytes(cut.image.key[:4], "big") % inside == 0:
             again = ("reopen", "two") if found[-1].held else ("create", "two")
-            power(tally, again, model, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
+            power(tally, again, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
 
 
-def _arguments(steps: Sequence[str], model: Model, faults: Sequence[Fault], limit: int, inside: int) -> str:
+def _arguments(steps: Sequence[str], faults: Sequence[Fault], limit: int, inside: int) -> str:
     given = [
         ",".join(steps),
-        f"--model {model}",
         f"--limit {limit}",
         *(f"--fault {written(fault)}" for fault in faults),
     ]
@@ -160,18 +162,18 @@ def sequences(longest: int) -> Iterator[tuple[str, ...]]:
 def deaths(steps: Sequence[str], wrap: Wrap = plain) -> Iterator[Fault]:
     """Give a SIGKILL before each change that the first process makes in `steps`, and ones in the middle of a write."""
     for nth, (verb, _) in enumerate(changes(steps, wrap), start=1):
-        yield Fault(nth=nth, error=simdisk.Killed)
+        yield Fault(nth=nth, error=Killed)
         if verb == "write_some":
-            for takes in (1, simdisk.SECTOR, PAGE):
-                yield Fault(nth=nth, error=simdisk.Killed, takes=takes)
+            for takes in (1, SECTOR, PAGE):
+                yield Fault(nth=nth, error=Killed, takes=takes)
 
 
 def two_deaths(steps: Sequence[str]) -> Iterator[tuple[Fault, Fault]]:
     """Give a SIGKILL in the middle of each save's write, and one at each change of the process that goes on from it."""
     for first in deaths(steps):
-        if first.takes == simdisk.SECTOR:
+        if first.takes == SECTOR:
             for nth in range(1, RECOVERY + 1):
-                yield first, Fault(nth=nth, error=simdisk.Killed)
+                yield first, Fault(nth=nth, error=Killed)
 
 
 def failing_syncs(steps: Sequence[str], wrap: Wrap = plain) -> Iterator[Fault]:
@@ -185,20 +187,20 @@ def failing_syncs(steps: Sequence[str], wrap: Wrap = plain) -> Iterator[Fault]:
 def changes(steps: Sequence[str], wrap: Wrap = plain) -> list[tuple[str, str]]:
     """Play steps without a fault and give the changes that their first process makes."""
     never = Fault(nth=1_000_000)
-    found: list[simdisk.FaultyDisk] = []
+    found: list[FaultyDisk] = []
 
     def watched(disk: eventlog.Disk) -> eventlog.Disk:
-        if isinstance(disk, simdisk.FaultyDisk):
+        if isinstance(disk, FaultyDisk):
             found.append(disk)
         return wrap(disk)
 
-    Story(simdisk.Machine(), faults=[never], wrap=watched).play(steps)
+    Story(Machine(), faults=[never], wrap=watched).play(steps)
     return [step for step in found[0].steps if step[0] in simdisk.CHANGES]
 
 
 def written(fault: Fault) -> str:
     """Give a fault as the command line of `tests.eventlog.powerloss` takes it."""
-    if fault.error is simdisk.Killed:
+    if fault.error is Killed:
         return f"kill:{fault.nth}:{-1 if fault.takes is None else fault.takes}"
     return f"sync:{fault.nth}:{fault.pages}" if fault.verbs == SYNCS else f"full:{fault.nth}:{fault.takes}"
 
@@ -207,7 +209,7 @@ def understood(text: str) -> Fault:
     """Read a fault given on the command line: kill:NTH:BYTES, sync:NTH:PAGES, full:NTH:BYTES."""
     kind, nth, how = text.split(":")
     if kind == "kill":
-        return Fault(nth=int(nth), error=simdisk.Killed, takes=None if how == "-1" else int(how))
+        return Fault(nth=int(nth), error=Killed, takes=None if how == "-1" else int(how))
     if kind == "full":
         return no_room(int(nth), int(how))
     pages: dict[str, Pages] = {"dirty": "dirty", "clean": "clean", "back": "back"}

@@ -1,6 +1,4 @@
-"""Disks in front of another one. `DiskProxy` is one to make your own of: to inject a fault, or to take a safeguard out.
-
-Faults: the Nth operation of a kind goes wrong, once or for ever, on a simulated disk or on the real one.
+"""Faults: the Nth operation of a kind goes wrong, once or for ever, on a simulated disk or on the real one.
 
 A `FaultyDisk` stands in front of another one and forwards every operation until a fault's turn comes. What a fault can
 be: an error of the system, an interrupt (before the operation or after it), the death of the process, a write that
@@ -14,76 +12,54 @@ import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import eventlog
-from eventlog.simdisk._process import Process
+from eventlog import simdisk
+from eventlog.simdisk import CHANGES, DiskProxy, Image, Killed, Process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import eventlog
 
-    from eventlog.simdisk._trace import Pages
-
-CHANGES: Final = (
-    "open",
-    "write_some",
-    "truncate",
-    "datasync",
-    "sync",
-    "sync_dir",
-    "rename",
-    "link",
-    "unlink",
-    "rmdir",
-    "mkdir",
-)
-"""Verbs that may change what is on a disk; `open` counts when it may make or write a file."""
 VERBS: Final = (*CHANGES, "look", "pread", "stat", "fstat", "list", "close", "try_lock")
 """Operations that can fail. `look` is an `open` that only reads."""
 _CHANGING: Final = {"write", "create", "new"}
 _TO: Final = ("rename", "link")
 _SYNCS: Final = ("datasync", "sync")
 
-
-class DiskProxy(eventlog.Disk):
-    """Forwards every verb to `inner`. Subclass it and override a few, or `forward`, through which each of them goes."""
-
-    def __init__(self, inner: eventlog.Disk) -> None:
-        self.inner = inner
-        self._names: dict[int, str] = {}
-
-    def name(self, fd: int) -> str:
-        """Give the name of an open file: the one it was opened by, or was renamed to since."""
-        return self._names.get(fd, "")
-
-    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
-        """Have `inner` do it."""
-        result = getattr(self.inner, verb)(*given, **named)
-        if verb == "open":
-            self._names[result] = given[0].name
-        elif verb == "rename":
-            source, target = (path.name for path in given)
-            self._names = {fd: target if name == source else name for fd, name in self._names.items()}
-        return result
-
-    def kernel_flushes(self) -> None:
-        """Give none: each flush must come by `datasync`, where a fault may lie."""
+Pages = Literal["dirty", "clean", "back"]
+"""What a failed sync leaves of the bytes it was to make durable: `dirty`, a later sync may still succeed; `clean`,
+readable but forgotten, so that a later sync succeeds and writes nothing (ext4, XFS); `back`, the cache shows the old
+bytes again (Btrfs). In the first two any part of them may have reached the disk."""
 
 
-def _forwarding(verb: str) -> Callable[..., Any]:
-    def forwarding(self: DiskProxy, *given: Any, **named: Any) -> Any:
-        return self.forward(verb, *given, **named)
-
-    return forwarding
+EMPTY: Final = simdisk.Machine().image
+"""A disk that holds nothing yet."""
 
 
-for _verb in vars(eventlog.Disk):  # `pwrite` stays a loop over `write_some`, which completes a short write
-    if not _verb.startswith("_") and _verb not in ("kernel_flushes", "pwrite"):
-        setattr(DiskProxy, _verb, _forwarding(_verb))
+class Machine(simdisk.Machine):
+    """A machine whose syncs may fail."""
 
+    def __init__(self, image: Image = EMPTY, *, seed: int = 0) -> None:
+        """Begin on an image."""
+        super().__init__(image, seed=seed)
+        self._synced = dict(image.files)
+        self._lying = set[int]()
 
-class Killed(BaseException):
-    """The process ends here, as by SIGKILL: whatever it would do later, even in `finally`, does nothing."""
+    def sync(self, number: int) -> None:
+        """Sync a file, or only say so: of one whose pages were called clean, nothing is sure any more."""
+        if number not in self._lying:
+            self._synced[number] = bytes(self.files[number])
+            super().sync(number)
+
+    def fail_sync(self, number: int, pages: Pages) -> None:
+        """Leave the page cache as a sync that failed does; the caller raises the error."""
+        if pages == "clean":
+            self._lying.add(number)
+        elif pages == "back":
+            old = self._synced.get(number, b"")
+            self.resize(number, len(old))
+            self.write(number, 0, old)
+            super().sync(number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +111,10 @@ class FaultyDisk(DiskProxy):
             return self._write(fault, *given)
         if fault.late or verb == "close":  # the descriptor is gone even when closing fails
             super().forward(verb, *given, **named)
-        elif verb in _SYNCS and isinstance(self.inner, Process) and isinstance(fault.error, int):
-            self.inner.fail_sync(given[0], fault.pages)
+        elif verb in _SYNCS and fault.pages != "dirty":
+            assert isinstance(self.inner, Process)
+            assert isinstance(self.inner.machine, Machine)
+            self.inner.machine.fail_sync(self.inner.fstat(given[0]).st_ino, fault.pages)
         raise self._error(fault)
 
     def _write(self, fault: Fault, fd: int, data: bytes | memoryview, offset: int) -> int:
