@@ -42,7 +42,6 @@ class Trouble:
         label: What stands before a variant in a scenario's name.
         how: What a `World` is disturbed by, given the variant and what rewords a reply.
         shows: Whether a scenario shows what the mode is about; if not, the first point has no scenarios.
-        every_resume: Whether to try a death in every resume, too, which the limit on resumes must end.
     """
 
     about: str
@@ -54,7 +53,6 @@ class Trouble:
     label: str = ""
     how: Callable[[str, Reword], Mapping[str, Any]] = lambda *_: {}
     shows: Callable[[World], bool] = lambda _: True
-    every_resume: bool = False
 
 
 def _cancel(world: World) -> None:
@@ -95,7 +93,7 @@ def _answers(variant: str, _: Reword) -> Mapping[str, Any]:
 
 
 TROUBLES: Final[Mapping[Mode, Trouble]] = {
-    "memory": Trouble("the process dies; also in every resume", every_resume=True),
+    "memory": Trouble("the process dies"),
     "power": Trouble(
         "the power fails, and the disk keeps what it may",
         variants=lambda _, images: [f"{at}" for at in range(images())],

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from replay.events import ReplySaved, ResultRecorded
 from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
 from runner.testing._history import events, images
 from runner.testing._inputs import Inputs, Reword, Without
@@ -26,14 +25,8 @@ from runner.testing._world import World
 
 _DEATHS_AFTER_A_FAULT = 8
 """Deaths tried after each fault, for each second crash that is asked for: there are few faults."""
-_REPEATED_DEATHS = 12
-"""About how many first points are followed by a death in every resume."""
-_RESUMES = 3
-_SPARE = 4
-"""Deaths that the limit on resumes does not count: of processes that started the run, and of the refused resume, which
-may die once more while it closes the run."""
 _BEYOND: Final = "beyond its end"
-_ID: Final = re.compile(r"(?P<mode>[a-z]+):(?P<key>[^~/*]+)(?:~(?P<variant>\w+))?(?:(?P<how>[/*])(?P<second>\d+))?")
+_ID: Final = re.compile(r"(?P<mode>[a-z]+):(?P<key>[^~/]+)(?:~(?P<variant>\w+))?(?:/(?P<second>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -41,18 +34,17 @@ class Case:
     """A scenario to be played, in the parts of its id.
 
     `key` is its first point: a number, or a call and the number of its fault. `variant` is one of the mode's there. A
-    process dies at the point `second` after that, with `always` every later one.
+    process dies at the point `second` after that.
     """
 
     mode: Mode
     key: str
     variant: str = ""
     second: int | None = None
-    always: bool = False
 
     def __str__(self) -> str:
         variant = f"~{self.variant}" if self.variant else ""
-        return f"{self.mode}:{self.key}{variant}" + ("" if self.second is None else f"{'/*'[self.always]}{self.second}")
+        return f"{self.mode}:{self.key}{variant}" + ("" if self.second is None else f"/{self.second}")
 
     @property
     def trouble(self) -> Trouble:
@@ -78,7 +70,7 @@ class Case:
             return ""
         if self.second >= len(passed):
             return _BEYOND
-        return f"{self.second} {passed[self.second]}{', in every resume' if self.always else ''}"
+        return f"{self.second} {passed[self.second]}"
 
     def second_dies_in(self, world: World) -> list[str]:
         """The points of the process in which the second crash falls: the one with the trouble, or else the next."""
@@ -133,11 +125,11 @@ class Plan(Inputs):
         wanted = _ID.fullmatch(only)
         if wanted is None or wanted["mode"] not in TROUBLES:
             raise NoSuchScenario(only)
-        mode, second, always = cast("Mode", wanted["mode"]), wanted["second"], wanted["how"] == "*"
-        if wanted["key"] not in self.firsts(mode, baseline) or (always and not TROUBLES[mode].every_resume):
+        mode, second = cast("Mode", wanted["mode"]), wanted["second"]
+        if wanted["key"] not in self.firsts(mode, baseline):
             raise NoSuchScenario(only)
         found = [
-            self.play(replace(case, second=None if second is None else int(second), always=always), baseline)[0]
+            self.play(replace(case, second=None if second is None else int(second)), baseline)[0]
             for case in self._variants(mode, wanted["key"], baseline)
             if wanted["variant"] in (None, case.variant)
         ]
@@ -175,10 +167,6 @@ class Plan(Inputs):
             yield from (replace(case, second=at) for at in sorted(rng.sample(among, self.pairs * times)))
         else:
             yield from (replace(case, second=at) for at in among)
-        if case.trouble.every_resume and int(case.key) % max(1, len(baseline.points) // _REPEATED_DEATHS) == 0:
-            # A resume that dies while it waits for an answer is not counted.
-            acts = (at for at, point in enumerate(passed) if point.startswith(("model", "tool", "lookup")))
-            yield from (replace(case, second=at, always=True) for at in list(acts)[:1])
 
     def play(self, case: Case, baseline: Baseline) -> tuple[Scenario, World]:
         """Play a scenario: the verdict, and what it was played in."""
@@ -186,9 +174,7 @@ class Plan(Inputs):
         firsts = [] if fault is not None else [int(case.key)]
         seconds = [] if case.second is None else [case.second]
         with self.world(fault=fault, event=trouble.event, **trouble.how(case.variant, self.reword)) as world:
-            if case.always:
-                _die_in_every_resume(world, *firsts, *seconds)
-            elif trouble.goes_on:
+            if trouble.goes_on:
                 play(world, seconds, happens=firsts)
             elif trouble.event is not None:
                 play(world, happens=[*firsts, *seconds])
@@ -210,21 +196,3 @@ class Plan(Inputs):
             finally:
                 if hasattr(outside, "close"):
                     outside.close()
-
-
-def _die_in_every_resume(world: World, first: int, at: int) -> None:
-    """Every resume dies at this point: the limit on resumes must end the run, unless the run finishes.
-
-    A resume after a life that came to something is not counted, so there may be one more for each answer, reply and
-    result: where somebody answers in every life, they go on until the scenario ends.
-    """
-    world.resumes = _RESUMES
-    play(world, [first], every=at)
-    stopped, died = world.how, len(world.deaths)
-    world.resumes = 2 * _RESUMES
-    play(world)
-    free = sum(isinstance(event, ReplySaved | ResultRecorded) for event in events(world.family()))
-    if died > _RESUMES + _SPARE + world.answers + free or not stopped.startswith(
-        ("TooManyResumes", "finished", "dead")
-    ):
-        world.problems.append(f"{_RESUMES} resumes allowed, {died} processes died, and then: {stopped}")

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
-import msgspec
-
 import eventlog
 import replay
 import runner
@@ -33,19 +31,18 @@ Came = tuple[str, replay.State, Exception | None]
 """How a process ended, what the run was then, and what was raised."""
 
 
-def play(world: World, kills: Sequence[int] = (), *, every: int | None = None, happens: Sequence[int] = ()) -> World:
+def play(world: World, kills: Sequence[int] = (), *, happens: Sequence[int] = ()) -> World:
     """Run processes until the run ends.
 
     Args:
         world: What they run in; it is given back.
         kills: The point at which each process dies.
-        every: The point at which every later one dies; None for nowhere.
         happens: The point of each process at which the world's `event` happens.
     """
     number, time, beside = 0, world.time, list[threading.Thread]()
     for _ in range(_MOST_LIVES):
-        dies = kills[number] if number < len(kills) else every
-        beside += live(world, number, dies, happens[number] if number < len(happens) else None)
+        dies, event = (points[number] if number < len(points) else None for points in (kills, happens))
+        beside += live(world, number, dies, event)
         if world.how == "dead" and number == 0 and world.cut is not None:
             world.machine = Machine(images(world.machine, world.seed)[world.cut])
         if world.how == "dead":
@@ -122,8 +119,6 @@ async def _go(world: World, points: CrashPoints, runs: eventlog.Directory) -> ru
     for late in world.late:
         late.schedule()
     agent = Instruments(world, points, threads).agent()
-    if world.resumes is not None:
-        agent = agent.replace(limits=msgspec.structs.replace(agent.limits, resumes=world.resumes))
     options: dict[str, Any] = {
         "runs": runs,
         "on_question": Person(world, points).answer,

@@ -67,11 +67,11 @@ class World:
     `outside` is what the user's factory made; `effects` counts what happened there.
 
     What disturbs it, besides the deaths that `play` is told: the service treats a call as `fault` says; `without` is
-    taken away; `answer_mode` is how a person answers, `reword` what the model says when asked again, `resumes` how many
-    are allowed. With `cut` the power fails at the first death; it leaves the image of this number, drawn by `seed`.
-    `event` happens at the points that `play` is told, and may act as the run's own process or as another one; `mail` is
-    what somebody says then. `loss`: leases hold the run and its children, as a database would keep them, and its
-    process loses them by being frozen or cut off, and lives on beside the one that takes over.
+    taken away; `answer_mode` is how a person answers, `reword` what the model says when asked again. With `cut` the
+    power fails at the first death; it leaves the image of this number, drawn by `seed`. `event` happens at the points
+    that `play` is told, and may act as the run's own process or as another one; `mail` is what somebody says then.
+    `loss`: leases hold the run and its children, as a database would keep them, and its process loses them by being
+    frozen or cut off, and lives on beside the one that takes over.
 
     What came of it: `passed` are the points of each process, one that left a question to lapse counting as one with the
     next; `how` the run ended: finished, paused, or why not, with `error`; `deaths` the calls that were in doubt on the
@@ -93,7 +93,6 @@ class World:
     without: Collection[Without] = ()
     answer_mode: AnswerMode = "truth"
     reword: Reword | None = None
-    resumes: int | None = None
     cut: int | None = None
     seed: int = 0
     event: Callable[[Self], object] | None = None

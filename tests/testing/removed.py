@@ -18,7 +18,6 @@ from replay.events import (
     LookupAsked,
     ReplySaved,
     ResultRecorded,
-    RunResumed,
 )
 from runner._agent.tools import Tool
 from runner._engine.loop import Life
@@ -83,21 +82,6 @@ def results_before_replies(patch: pytest.MonkeyPatch) -> None:
         due = [*held.pop(life, []), *events]
         asks = any(isinstance(event, ReplySaved) and event.reply.calls for event in events)
         if asks and not any(isinstance(event, ResultRecorded) for event in events):
-            held[life] = due
-            return state
-        return await save(life, state, now, due)
-
-    patch.setattr(Life, "save", late)
-
-
-def resumes_counted_late(patch: pytest.MonkeyPatch) -> None:
-    """Have a resume counted when something came of it, and not before anything else happens."""
-    save = Life.save
-    held: dict[Life, list[Event]] = {}
-
-    async def late(life: Life, state: State, now: datetime, events: Sequence[Event]) -> State:
-        due = [*held.pop(life, []), *events]
-        if isinstance(due[0], RunResumed) and not any(isinstance(event, OUTCOMES) for event in due):
             held[life] = due
             return state
         return await save(life, state, now, due)

@@ -42,14 +42,6 @@ ROWS = (
         DUPLICATES,
     ),
     Row("a reply is saved first", removed.results_before_replies, "memory", (shop.PRINTS, "printed"), DUPLICATES),
-    Row(
-        "a resume is counted first",
-        removed.resumes_counted_late,
-        "memory",
-        (shop.MAILS, "sent"),
-        r"3 resumes allowed, \d\d processes died, and then: dead",
-        every=20,
-    ),
     Row("a lost lease is noticed", removed.no_token, "lease", (shop.MAILS, "sent"), DUPLICATES, every=2),
     Row("a check before an effect", removed.no_check, "lease", (shop.MAILS, "sent"), DUPLICATES, every=2),
     Row(

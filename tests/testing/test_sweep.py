@@ -152,19 +152,14 @@ def test_a_service_that_forgets_its_keys_is_found_out(tmp_path: Path) -> None:
         return testing.sweep(environment=Forgetful, agent=agent, task=shop.TASK, effects=shop.effects, **options)
 
     sweep = again(modes=["memory"], every=2, pairs=0)
-    first = next(one for one in sweep.failures if "*" not in one.id)
+    first = sweep.failures[0]
     assert first.duplicates == 1
     assert first.why == (
         "1.0 pay ran again: the service took its key twice",
         "effects differ from those of an undisturbed run: pay +1",
     )
     assert f"failed: {first.why[0]}\n    {first.why[1]}\n    {first.id}: {first.first}\n" in str(sweep)
-    asks = next(at for at, name in enumerate(names(sweep.points)) if name.startswith("model"))
-    found = (again(only=f"{first.id}*{at}") for at in range(asks, len(sweep.points)))
-    storm = next(one for sweep_of_one in found for one in sweep_of_one.failures)
-    assert storm.second.endswith(", in every resume")
-    for one in (first, storm):
-        assert again(only=one.id).scenarios == (one,)
+    assert again(only=first.id).scenarios == (first,)
     assert json.loads(sweep.json())["rows"][0]["duplicates"] == sweep.rows[0].duplicates
     assert list(tmp_path.iterdir()) == []
 
@@ -261,9 +256,6 @@ def test_an_agent_that_draws_lots_cannot_be_swept() -> None:
         "memory:4/",
         "memory:4/999",
         "power:4~99",
-        "memory:4*999",
-        "cancel:40*1",
-        "service:1.0#0*9",
         "tidal:4",
         "service:9.9#0",
         "memory",
