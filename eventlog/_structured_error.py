@@ -17,13 +17,6 @@ class _Sentence(string.Formatter):
         return ", ".join(map(str, value)) if isinstance(value, tuple) else str(super().format_field(value, format_spec))
 
 
-class _MatchArgs:
-    """What `match` takes of errors of a type by place."""
-
-    def __get__(self, _: object, kind: Any) -> tuple[str, ...]:
-        return _facts(kind)[0]
-
-
 class _Signature:
     """How errors of a type are called; what `inspect.signature` asks for first."""
 
@@ -47,7 +40,6 @@ class StructuredError(Exception):
     sentence: ClassVar[str] = ""
     hint: ClassVar[str] = ""
     __signature__ = _Signature()
-    __match_args__: ClassVar[Any] = _MatchArgs()
 
     def __init__(self, *args: Any, **facts: Any) -> None:
         """Take the facts; for a type with an `__init__` of its own, those of the type that it derives from."""

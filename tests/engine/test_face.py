@@ -19,7 +19,7 @@ import runner.web
 def _family(error: type[runner.RunError]) -> Iterator[type[runner.RunError]]:
     for kind in error.__subclasses__():
         if kind.__module__.startswith("runner."):
-            yield from (kind, *_family(kind)) if kind.sentence or kind.__match_args__ else _family(kind)
+            yield from (kind, *_family(kind)) if kind.sentence or inspect.signature(kind).parameters else _family(kind)
 
 
 ERRORS = sorted(set(_family(runner.RunError)), key=lambda error: error.__name__)
