@@ -23,7 +23,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from eventlog import _inbox, _snapshot, _status
@@ -112,16 +112,6 @@ class FileLog(Log):
             return False
         return True
 
-    def roll(self) -> Line:
-        """Seal the segment, begin the next one, and return its header's line, once it is durable.
-
-        Raises:
-            NotStorable: It is the last segment there may be; the log goes on.
-            DiskFull, DiskFailed: The next segment could not be made; the log goes on.
-            LogError: As `append`.
-        """
-        return self._writer.do("a roll", self._roll)
-
     def inbox(self) -> list[str]:
         return _inbox.unread(self._disk, self._box).requests
 
@@ -182,7 +172,8 @@ class FileLog(Log):
             pass_on(error)
             _LOGGER.warning("run %s: the head cannot be written: %s", self.run, said(error))
 
-    def _roll(self, snapshot: str | UnsetType = UNSET) -> Line:
+    def _roll(self, snapshot: str | UnsetType) -> None:
+        """Seal the segment, and begin the next one with a header that names a snapshot's digest."""
         number = self._segment.number + 1
         if number > MAX_SEGMENT:
             raise NotStorable(self.run, f"it has {MAX_SEGMENT} segments, the most there may be")
@@ -198,7 +189,6 @@ class FileLog(Log):
         self._lock.check()
         self._advance(line)
         self._writer.done()
-        return line
 
     def _end(self) -> None:
         """Cut the zeros, sync, have the head say closed, sync that."""

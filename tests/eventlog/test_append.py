@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,7 @@ from eventlog import _head
 from eventlog._disk import Disk
 from tests.eventlog.making import AT, OPENING, event, files, goes_on, head, lines_of, made, numbers, segment
 from tests.support.disks import Failing, Lying, Short, Traced, failing
-from tests.support.file_logs import file_log
+from tests.support.file_logs import file_log, roll
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -269,7 +269,7 @@ def test_an_error_of_a_signal_handler_inside_a_save_is_not_taken_for_the_disks(
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         armed.append(1)
-        acts = {"append": lambda: log.append(AT, [event(1)]), "roll": file_log(log).roll, "close": log.close}
+        acts = {"append": lambda: log.append(AT, [event(1)]), "roll": lambda: roll(log), "close": log.close}
         with contextlib.suppress(OSError):
             acts[act]()
             assert armed, "the error was swallowed, or taken for the disk's"
@@ -284,8 +284,8 @@ def test_an_error_of_a_signal_handler_inside_a_save_is_not_taken_for_the_disks(
 
 
 @pytest.mark.fault("signal handler inside a save")
-@pytest.mark.parametrize("act", ["append", "close", "abandon", "roll", "compact"])
-@pytest.mark.parametrize("during", ["append", "roll"])
+@pytest.mark.parametrize("act", ["append", "close", "abandon", "compact"])
+@pytest.mark.parametrize("during", ["append", "compact"])
 def test_a_signal_handler_that_uses_the_log_inside_a_save_is_refused(tmp_path: Path, act: str, during: str) -> None:
     """It would wait for its own thread for ever; the save that it interrupted goes on."""
     refused: list[eventlog.LogBusy] = []
@@ -297,21 +297,21 @@ def test_a_signal_handler_that_uses_the_log_inside_a_save_is_refused(tmp_path: P
                 signal.raise_signal(signal.SIGUSR1)
 
     def handler(_number: int, _frame: object) -> None:
-        arguments = {"append": (AT, [event(9)]), "compact": (b"{}", 1)}.get(act, ())
         with pytest.raises(eventlog.LogBusy) as caught:
-            getattr(log, act)(*arguments)
+            getattr(log, act)(*arguments.get(act, ()))
         refused.append(caught.value)
 
     armed: list[int] = []
+    arguments: dict[str, tuple[Any, ...]] = {"append": (AT, [event(9)]), "compact": (b"{}", 1)}
     log = eventlog.Directory(tmp_path, disk=Interrupted()).create("r", at=AT, events=[OPENING])
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         armed.append(1)
-        saved = log.append(AT, [event(1)]) if during == "append" else file_log(log).roll()
+        getattr(log, during)(*arguments[during])
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert [error.run for error in refused] == ["r"]
-    assert log.append(AT, [event(2)]).seq == saved.seq + 1
+    assert log.append(AT, [event(2)]).seq == 3
     log.close()
     assert numbers(tmp_path) == [0, 1, 2, 3]
 

@@ -14,7 +14,7 @@ from eventlog import simdisk
 from tests.eventlog import making
 from tests.eventlog.making import AT, OPENING, event
 from tests.support.faulty_disk import Fault, FaultyDisk
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def copied(tmp_path: Path) -> Path:
     runs = eventlog.store(tmp_path / "runs")
     log = runs.create("r", at=AT, events=[OPENING])
     log.append(AT, [event(1)])
-    file_log(log).roll()
+    roll(log)
     log.append(AT, [event(2)])
     runs.copy("r", tmp_path / "copies")
     log.append(AT, [event(3)])
@@ -62,7 +62,7 @@ def test_a_copy_whose_process_died_is_no_run_and_the_next_one_is_made() -> None:
     """At whichever operation: a backup that was killed once must not fail from then on."""
     machine = simdisk.Machine()
     with eventlog.Directory("/runs", disk=simdisk.Process(machine)).create("r", at=AT, events=[OPENING]) as log:
-        file_log(log).roll()
+        roll(log)
     outcomes = set[bool]()
     for nth in itertools.count(1):
         to, dies = f"/copies-{nth}", simdisk.Process(machine, pid=2)

@@ -14,7 +14,7 @@ import eventlog
 from eventlog import _names, simdisk
 from tests.eventlog.making import AT, OPENING, event, goes_on, lines_of, made, numbers, segment
 from tests.support.disks import Failing, Traced, failing
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,12 +53,12 @@ def test_a_roll_seals_before_the_next_name_appears(tmp_path: Path) -> None:
     disk = Traced()
     log = begun(tmp_path, disk)
     disk.steps.clear()
-    line = file_log(log).roll()
+    roll(log)
     assert disk.steps == ROLL
     assert segment(tmp_path).read_bytes().endswith(b"}\n")
+    first, _, line = eventlog.store(tmp_path).read("r").lines
     assert line.header is not None
-    first = eventlog.store(tmp_path).read("r").lines[0].header
-    assert (line.seq, line.header.segment, line.header.nonce) == (2, 2, first and first.nonce)
+    assert (line.seq, line.header.segment, line.header.nonce) == (2, 2, first.header and first.header.nonce)
     log.append(AT, [event(1)])
     log.close()
     assert lines_of(segment(tmp_path, number=2))[0].startswith(b'{"seq":2,')
@@ -95,12 +95,12 @@ def test_bytes_since_the_last_snapshot_are_counted_over_rolls_and_openings(tmp_p
     log = begun(tmp_path)
     before = log.bytes_since_snapshot
     assert before == sum(map(len, lines_of(segment(tmp_path))))
-    file_log(log).roll()
+    roll(log)
     assert log.bytes_since_snapshot == before + len(lines_of(segment(tmp_path, number=2))[0])
     log.compact(STATE, 1)
     last = len(segment(tmp_path, number=3).read_bytes().rstrip(b"\0"))
     assert log.bytes_since_snapshot == last
-    file_log(log).roll()
+    roll(log)
     since = log.bytes_since_snapshot
     log.close()
     with eventlog.store(tmp_path).open("r", accept=lambda _: True) as again:
@@ -165,7 +165,7 @@ def test_a_next_segment_that_cannot_be_made_leaves_the_zeros_of_the_last_one(tmp
     disk.at, disk.error, disk.count, disk.lasting = 0, failing(number), -1, True
     for _ in range(3):
         with pytest.raises((eventlog.DiskFull, eventlog.DiskFailed)):
-            file_log(log).roll()
+            roll(log)
     assert segment(tmp_path).read_bytes() == before
     disk.error = None
     log.append(AT, [event(5)])
@@ -208,7 +208,7 @@ def test_a_roll_of_a_log_whose_lock_is_lost_puts_no_segment_into_the_other_write
     disk = Thief()
     log = begun(tmp_path, disk)
     with pytest.raises(eventlog.LockLost):
-        file_log(log).roll()
+        roll(log)
     assert disk.other is not None
     assert not segment(tmp_path, number=2).exists()
     disk.other.append(AT, [event(5)])
@@ -239,7 +239,7 @@ def test_a_head_that_fails_after_a_roll_leaves_no_descriptor_open(tmp_path: Path
     log = begun(tmp_path, disk)
     held = len(disk.descriptors)
     disk.at, disk.error, disk.count = ROLL.index(("write_some", "head")), failing(errno.EIO), -1
-    file_log(log).roll()
+    roll(log)
     assert len(disk.descriptors) == held
     log.close()
     assert disk.descriptors == set()
@@ -253,8 +253,8 @@ def test_an_interrupt_in_a_roll_leaves_the_writer_dead(tmp_path: Path, error: Ba
     log = begun(tmp_path, disk)
     disk.at, disk.error, disk.count = 6, error, -1
     with pytest.raises((KeyboardInterrupt, eventlog.LogDead)):
-        file_log(log).roll()
-    for act in (file_log(log).roll, lambda: log.append(AT, [event(1)]), lambda: log.compact(STATE, 1)):
+        roll(log)
+    for act in (lambda: roll(log), lambda: log.append(AT, [event(1)]), lambda: log.compact(STATE, 1)):
         with pytest.raises(eventlog.LogDead):
             act()
     log.close()
@@ -290,7 +290,7 @@ def test_a_closed_log_and_a_lost_lock_are_not_rolled(tmp_path: Path) -> None:
     log = begun(tmp_path)
     (tmp_path / "r" / "lock").unlink()
     with pytest.raises(eventlog.LockLost):
-        file_log(log).roll()
+        roll(log)
     assert not segment(tmp_path, number=2).exists()
     log.close()
     with pytest.raises(eventlog.LogDead):
@@ -309,7 +309,7 @@ def test_a_lock_lost_within_a_roll_is_noticed_before_anything_is_promised(tmp_pa
 
     log = begun(tmp_path, Stealing())
     with pytest.raises(eventlog.LockLost):
-        file_log(log).roll()
+        roll(log)
     with pytest.raises(eventlog.LogDead):
         log.append(AT, [event(1)])
     log.close()
@@ -323,9 +323,9 @@ def test_a_log_with_the_most_segments_there_may_be_goes_on_in_the_last(
     assert _names.segment_number(_names.segment_name(_names.MAX_SEGMENT + 1)) is None
     monkeypatch.setattr("eventlog._file_log.MAX_SEGMENT", 2)
     log = begun(tmp_path)
-    file_log(log).roll()
+    roll(log)
     with pytest.raises(eventlog.NotStorable, match="the most there may be"):
-        file_log(log).roll()
+        roll(log)
     log.append(AT, [event(1)])
     log.close()
     assert numbers(tmp_path) == [0, 1, 2, 3]
@@ -335,5 +335,6 @@ def test_a_new_life_may_begin_with_a_roll(tmp_path: Path) -> None:
     """The header's line is the first of that life, like any other line would be."""
     made(tmp_path)
     with eventlog.store(tmp_path).open("r") as log:
-        assert file_log(log).roll().life == log.life == 2
+        roll(log)
+        assert log.life == 2
     assert eventlog.store(tmp_path).verify("r").lives == 2

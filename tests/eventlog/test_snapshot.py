@@ -13,7 +13,7 @@ from eventlog import _head, _snapshot
 from tests.eventlog.making import AT, event, files, head, lines_of, numbers, segment
 from tests.support import sample_logs
 from tests.support.disks import Quick
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ def test_a_forged_state_is_never_gone_on_from(tmp_path: Path, place: str) -> Non
     """Its check is right and it names the right line: only the chain tells that the lines did not make this state."""
     if place == "after a roll":
         log = eventlog.Directory(tmp_path, disk=Quick()).create("r", at=AT, events=[event(0)])
-        file_log(log).roll()
+        roll(log)
         log.close()
         runs, seq = tmp_path, 1
     else:

@@ -13,7 +13,7 @@ from replay.events import ResultRecorded, RunForked, RunStarted, RunStopped
 from replay.messages import AssistantMessage, Reply, UserMessage
 from tests.golden import rungs, shapes
 from tests.golden.telling import Fixed, Telling, kept, written
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 from tests.support.story import BEGIN
 
 Place = Callable[[Path, Fixed], list[Telling]]
@@ -57,7 +57,7 @@ def segments(runs: Path, disk: Fixed) -> list[Telling]:
     t.call("look")
     t.ran("saw")
     log = kept(t, runs, disk)
-    file_log(log).roll()
+    roll(log)
     done = len(t.lines)
     t.call("ring")
     for line in t.lines[done:]:

@@ -13,7 +13,7 @@ from replay.values import StopReason
 from tests.runs import scenes
 from tests.runs.scenes import Shop
 from tests.support import stage
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 LOOK = runner.testing.tool_calls(("look", {"what": "a"}))
 PAY = runner.testing.tool_calls(("pay", {"invoice": "i7", "ref": "x"}))
@@ -175,7 +175,7 @@ def test_a_fork_of_a_parent_in_several_segments_keeps_the_numbers(runs: Path, sh
     """Where the parent began a segment the fork has a line without events."""
     scenes.start(shop, runner.testing.tool_calls(("sign", {"what": "a"})), runs=runs)
     with eventlog.store(runs).open("p") as log:
-        file_log(log).roll()
+        roll(log)
     runner.approve("p", "1.0-approve", "ann", runs=runs)
     last = scenes.lines(runs, "p")[-1].seq
     assert scenes.lines(runs, "p")[last - 1].header is not None

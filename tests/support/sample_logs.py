@@ -10,7 +10,7 @@ from pathlib import Path
 import eventlog
 from tests.eventlog.making import AT, OPENING, event, files
 from tests.support.disks import Quick
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 KINDS = ("short", "live", "lives", "rolled", "compacted", "dead after a roll", "header alone")
 STATE = b'{"count":%d,"text":"a state"}'
@@ -88,7 +88,7 @@ def _make(kind: str, runs: Path) -> None:
     for number in range(0 if kind == "header alone" else 3):
         made.append(AT, [event(number, 20)])
         if kind == "rolled":
-            file_log(made).roll()
+            roll(made)
     if kind == "live":
         made.abandon()
         return

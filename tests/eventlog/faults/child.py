@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import eventlog
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 RUN = "r"
 AT = datetime(2026, 11, 29, tzinfo=UTC)
@@ -52,7 +52,7 @@ def work(log: eventlog.Log) -> None:
             continue
         with contextlib.suppress(eventlog.DiskFull, eventlog.DiskFailed):
             if step == "roll":
-                file_log(log).roll()
+                roll(log)
             else:
                 log.compact(b"{}", 1)
             told(log.seq)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import eventlog
 from tests.eventlog.faults import child
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 LIVES = 40
 """Lives of one run; the next run begins small again."""
@@ -40,7 +40,7 @@ def writer(runs: Path, run: str, told: int) -> None:
     while True:
         seq = log.seq + 1
         if seq % 29 == 0:
-            file_log(log).roll()
+            roll(log)
         elif seq % 31 == 0:
             log.compact(b"{}", 1)
         else:
@@ -105,7 +105,7 @@ def lively(runs: Path) -> None:
         for size in (20, 700, 20, 5000):
             log.append(child.AT, [child.event(log.seq + 1, size)])
         if number % 5 == 1:
-            file_log(log).roll()
+            roll(log)
         elif number % 5 == 2:
             log.compact(b"{}", 1)
         (log.close, log.abandon)[number % 2]()

@@ -19,7 +19,7 @@ from eventlog import simdisk
 from eventlog._disk import SECTOR
 from tests.eventlog.powerloss.kept import says
 from tests.support.faulty_disk import Fault, FaultyDisk
-from tests.support.file_logs import file_log
+from tests.support.file_logs import roll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -162,7 +162,7 @@ class Story:
         seq = log.seq
         self._note(maybe=(HEADER,))
         if step == "roll":
-            file_log(log).roll()
+            roll(log)
             self._note(held=(*self.promise.held, HEADER))
         else:
             log.compact(state_of(self.promise.held), VERSION)
