@@ -82,6 +82,20 @@ def test_a_copy_whose_process_died_is_no_run_and_the_next_one_is_made() -> None:
     assert outcomes == {False, True}
 
 
+def test_a_copy_to_where_the_run_is_being_copied_is_refused_and_touches_nothing_of_the_first(tmp_path: Path) -> None:
+    """It would begin anew what the first one is making, and that one would end as a copy without its lines."""
+    making.made(tmp_path / "runs")
+
+    class Meanwhile(eventlog.Disk):
+        def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:
+            super().rename(source, target, within=within)
+            with pytest.raises(eventlog.RunExists):
+                eventlog.store(tmp_path / "runs").copy("r", tmp_path / "copies")
+
+    eventlog.Directory(tmp_path / "runs", disk=Meanwhile()).copy("r", tmp_path / "copies")
+    assert eventlog.store(tmp_path / "copies").verify("r").ok
+
+
 def test_what_keeps_a_run_from_being_read_is_not_said_of_the_place_of_its_copy(tmp_path: Path) -> None:
     """Whoever reads of the copy's place looks at the wrong disk."""
     segment = making.made(tmp_path / "runs")
