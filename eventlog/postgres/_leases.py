@@ -1,6 +1,6 @@
 """Leases: until when this process may begin effects for the runs that it holds, and the thread that renews them.
 
-A lease ends here before it ends at the server: it is counted from before the request was sent, and a margin is taken
+A lease ends here before it ends at the server: it is counted from before the request was sent, and a tenth is taken
 off. The clock counts while the machine is suspended, where the system has such a clock. All leases of a process are
 renewed by one statement, each third of their length, on a connection that nothing else uses, and a row that another
 transaction has locked is passed over until the next look: a save that hangs holds no renewal up, nor does a caller's
@@ -50,10 +50,9 @@ class Lease:
 class Leases:
     """The leases of this process."""
 
-    def __init__(self, connections: Connections, seconds: float, margin: float) -> None:
+    def __init__(self, connections: Connections, seconds: float) -> None:
         self.seconds = seconds
         self.length = timedelta(seconds=seconds)
-        self._lasts = seconds - margin
         self._connections = connections
         self._held: dict[tuple[str, int], Lease] = {}
         self._mutex = threading.Lock()
@@ -62,7 +61,7 @@ class Leases:
 
     def end(self, sent: float) -> float:
         """When a lease ends that was asked for at a moment of `boot`."""
-        return sent + self._lasts
+        return sent + 0.9 * self.seconds
 
     def hold(self, lease: Lease) -> None:
         """Renew a lease from now on."""

@@ -66,23 +66,23 @@ class Postgres(Store):
 
     Args:
         url: As `postgresql://USER@HOST:PORT/DATABASE`. A password is better kept in `~/.pgpass` or `PGPASSWORD`.
-        lease: Seconds after which a run is free whose holder died or was cut off.
-        margin: Seconds before the end of its lease from which a holder begins nothing more.
+        lease: Seconds after which a run is free whose holder died or was cut off. In the last tenth of them a holder
+            begins nothing more.
         shared_workspace: Whether every machine has the workspaces of the runs under the same paths.
 
     Raises:
-        NotARunsDirectory: It is no URL of a database, or the lease is no longer than its margin.
+        NotARunsDirectory: It is no URL of a database, or no lease can be so long.
     """
 
     knows_due = True
 
-    def __init__(self, url: str, *, lease: float = 30.0, margin: float = 1.0, shared_workspace: bool = False) -> None:
+    def __init__(self, url: str, *, lease: float = 30.0, shared_workspace: bool = False) -> None:
         self.shared_workspace, self.lease = shared_workspace, lease
         self._place = _place.read(url)
-        if not 0 <= margin < lease <= _LONGEST:
-            raise NotARunsDirectory(str(self), f"a lease of {lease} s is not between its margin, {margin} s, and a day")
+        if not 0 < lease <= _LONGEST:
+            raise NotARunsDirectory(str(self), f"a lease of {lease} s is not between 0 and a day")
         self.connections = Connections(self._place, lease)
-        self._leases = Leases(self.connections, lease, margin)
+        self._leases = Leases(self.connections, lease)
 
     def __str__(self) -> str:
         """Give the URL without a password."""

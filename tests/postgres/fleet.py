@@ -64,7 +64,7 @@ class Fleet:
 
     def store(self) -> Postgres:
         """The runs, as somebody uses them whom nobody cuts off."""
-        return Postgres(self.cluster.url(self.database), lease=self.lease, margin=self.lease / 10)
+        return Postgres(self.cluster.url(self.database), lease=self.lease)
 
     def begin(self, skew: float = 0.0) -> Member:
         """Begin a worker, whose time of day is off by so much."""

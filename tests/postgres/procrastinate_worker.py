@@ -26,7 +26,7 @@ async def main(url: str, witness: str, lease: float, skewed: float) -> None:
     skew(skewed)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    store, agent = Postgres(url, lease=lease, margin=lease / 10), Clerk(witness).agent()
+    store, agent = Postgres(url, lease=lease), Clerk(witness).agent()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while not over.is_set():

@@ -56,7 +56,7 @@ async def main(url: str, witness: str, lease: float, skewed: float, without: str
     """Work until SIGTERM."""
     skew(skewed)
     take_away(without)
-    store = Postgres(url, lease=lease, margin=lease / 10)
+    store = Postgres(url, lease=lease)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     clerk = Clerk(witness, 20.0 if without == "wait" else 5.0)  # long enough to be missed on a slow machine, too

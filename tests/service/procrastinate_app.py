@@ -14,4 +14,4 @@ from tests.service import scenes
 URL, EFFECTS = os.environ["URL"], os.environ["EFFECTS"]
 AGENTS = [scenes.acting(EFFECTS), scenes.patient(EFFECTS), lead("ask a", "b")]
 app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=URL, max_size=4))
-queue = Queue(app, AGENTS, runs=Postgres(URL, lease=6.0, margin=0.5))
+queue = Queue(app, AGENTS, runs=Postgres(URL, lease=6.0))

@@ -65,7 +65,7 @@ def run(runs: str, effects: str, die: bool = False, at: float = 0.0) -> list[Any
 
 def serve(runs: str, effects: str, which: str, grace: float = 2.0, lease: float = 0.0) -> list[str]:
     """A worker process, until SIGTERM; the problems it had. `lease`: of a database, in seconds."""
-    place = Postgres(runs, lease=lease, margin=0.5) if lease else runs
+    place = Postgres(runs, lease=lease) if lease else runs
 
     async def main() -> list[str]:
         left = asyncio.Event()

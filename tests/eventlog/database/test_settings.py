@@ -89,8 +89,8 @@ def test_a_url_whose_password_was_not_escaped_is_quoted_nowhere(url: str) -> Non
     assert str(Postgres("postgresql://me:s%40e%2Fc@[::1]:1,h:2/a%40b")) == "postgresql://me@::1,h:1,2/a@b"
 
 
-@pytest.mark.parametrize(("lease", "margin"), [(1.0, 1.0), (-1.0, -2.0), (3.0, -1.0), (float("nan"), 1.0), (1e12, 1.0)])
-def test_a_lease_that_leaves_no_time_is_refused(lease: float, margin: float) -> None:
+@pytest.mark.parametrize("lease", [0.0, -1.0, float("nan"), 1e12])
+def test_a_lease_that_leaves_no_time_is_refused(lease: float) -> None:
     """Its holder could begin nothing, and nobody was told why."""
     with pytest.raises(eventlog.NotARunsDirectory, match="a lease of"):
-        Postgres("postgresql://127.0.0.1:1/db", lease=lease, margin=margin)
+        Postgres("postgresql://127.0.0.1:1/db", lease=lease)
