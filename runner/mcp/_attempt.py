@@ -10,9 +10,8 @@
 """
 
 import asyncio
-import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -64,8 +63,6 @@ def _block(block: Any) -> Any:
     return shown
 
 
-Progress = Callable[[Call, float, float | None, str | None], Awaitable[None] | None]
-
 MOST_LEGS = 10
 BETWEEN = 0.25
 """Seconds before a leg that a server asked for without wanting an answer."""
@@ -73,12 +70,7 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 
 async def attempt(
-    connection: Connection,
-    tool: str,
-    refused: Collection[int],
-    call: Call,
-    elicitation: Elicitation,
-    progress: Progress | None,
+    connection: Connection, tool: str, refused: Collection[int], call: Call, elicitation: Elicitation
 ) -> Any:
     """Run one attempt. Raises `ToolFailed`, `OutcomeUnknown` or `NeedsPerson` for what is no result.
 
@@ -91,7 +83,7 @@ async def attempt(
             name=tool, arguments=call.arguments, input_responses=answers, request_state=state, _meta=_meta(call, leg)
         )
         call.holding()
-        result = await _sent(connection, params, refused, call, leg, _reporting(call, progress))
+        result = await _sent(connection, params, refused, call, leg)
         if not isinstance(result, mcp.types.InputRequiredResult):
             found = content(result)
             if elicitation.open:
@@ -117,30 +109,20 @@ def _meta(call: Call, leg: int) -> Any:
     return about | {KEY: key(call, leg)} if call.acts else about
 
 
-def _reporting(call: Call, progress: Progress | None) -> Any:
-    if progress is None:
-        return None
-
+def _reporting(call: Call) -> Any:
     async def report(done: float, total: float | None, message: str | None) -> None:
-        passed_on = progress(call, done, total, message)
-        if inspect.isawaitable(passed_on):
-            await passed_on
+        call.progress(done / total if total else None, message or "")
 
     return report
 
 
 async def _sent(
-    connection: Connection,
-    params: mcp.types.CallToolRequestParams,
-    codes: Collection[int],
-    call: Call,
-    leg: int,
-    progress: Any,
+    connection: Connection, params: mcp.types.CallToolRequestParams, codes: Collection[int], call: Call, leg: int
 ) -> Any:
     sent = _transport.leg_of(_meta(call, leg))
     connection.legs[sent] = None
     try:
-        return await connection.call(params, progress)
+        return await connection.call(params, _reporting(call))
     except mcp.MCPError as error:
         said, http = f"the server answered with error {error.code}: {error.message}", connection.legs[sent]
         status, after = getattr(http, "status_code", None), retry_after(getattr(http, "headers", {}))

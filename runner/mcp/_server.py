@@ -18,7 +18,6 @@ import runner
 from runner import BadTool, Call, ToolFailed
 from runner._transport import SOON
 from runner.mcp import _attempt, _tools, _transport
-from runner.mcp._attempt import Progress
 from runner.mcp._connection import Connection, ServerDown
 from runner.mcp._elicitation import Elicitation
 from runner.mcp._tools import Terms, Trust
@@ -46,7 +45,6 @@ class Server:
                   other error of a call leaves it open. Default: a repeat may do it twice
     prefix        put before the tools' names, for two servers that use the same
     name          what errors call it; default its URL or command
-    on_progress   called with the call, how much is done, of how much, and a message, when a server reports progress
     listing       a file that keeps what the server lists; the tools are those in it while the server is down, so that
                   what only compares a log with the agent needs no server
     connect       seconds for a connection to open, a started process included
@@ -59,7 +57,6 @@ class Server:
     trust: Trust = "non_idempotent"
     prefix: str = ""
     name: str | None = None
-    on_progress: Progress | None = None
     listing: str | Path | None = None
     connect: float = 30.0
     mode: str = "auto"
@@ -169,7 +166,7 @@ class Server:
         except asyncio.CancelledError as cut:
             raise ToolFailed(f"it was cut off before the MCP server {self._name} could be reached", SOON) from cut
         async with connection.used(elicitation):
-            return await _attempt.attempt(connection, tool, refused, call, elicitation, self.on_progress)
+            return await _attempt.attempt(connection, tool, refused, call, elicitation)
 
     def _here(self) -> _Here:
         """What the running event loop has of this server; of loops that were closed nothing is kept."""

@@ -117,21 +117,28 @@ def test_arguments_that_the_schema_forbids_never_reach_the_server(shop: Shop, ru
     assert shop.seen() == []
 
 
-def test_progress_is_passed_on_with_its_call(where: Any, runs: Path) -> None:
-    """To a function or a coroutine function of the user's."""
-    heard: list[tuple[str, float, float | None, str | None]] = []
+def test_whoever_follows_a_run_hears_of_a_server_s_progress(where: Any, runs: Path) -> None:
+    """As of any tool's."""
+    heard: list[tuple[str | None, float | None, str]] = []
+    followers: list[asyncio.Task[None]] = []
 
-    async def progress(call: runner.Call, done: float, total: float | None, message: str | None) -> None:
-        heard.append((call.id, done, total, message))
+    async def follow(stream: AsyncIterator[Any]) -> None:
+        async for piece in stream:
+            if piece.kind == "progress":
+                heard.append((piece.call, piece.fraction, piece.text))
+            if len(heard) == 2:
+                return
 
-    play(Server(where, on_progress=progress), runs, one("slow"))
-    play(
-        Server(where, on_progress=lambda call, done, *_: heard.append((call.run, done, None, None))),
-        runs / "b",
-        one("slow"),
-    )
-    assert heard[2:] == [("r", 1.0, None, None), ("r", 2.0, None, None)]
-    assert heard[:2] == [("1.0", 1.0, 2.0, "step 1"), ("1.0", 2.0, 2.0, "step 2")]
+    async def listen(turn: int) -> None:
+        if turn == 0:
+            stream = aiter(runner.stream("r", runs=runs))
+            await anext(stream)
+            followers.append(asyncio.create_task(follow(stream)))
+        else:
+            await asyncio.wait_for(followers[0], 60)
+
+    play(Server(where), runs, one("slow"), after=listen)
+    assert heard == [("1.0", 0.5, "step 1"), ("1.0", 1.0, "step 2")]
 
 
 def test_legs_without_a_question_go_on_by_themselves(shop: Shop, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
