@@ -86,14 +86,17 @@ def _when(status: _status.RunStatus, now: datetime) -> datetime | None:
 
 
 class Queue:
-    """Runs that wait for their turn: the one that is due for longest goes first, among equals a random one.
+    """Runs that wait for their turn: agents take turns; the run of one that is due for longest goes first.
 
-    Several workers look at the same runs, and equal orders would have them meet at each run.
+    So thousands of one agent keep few of another from nothing. Among equals a random run goes first: several workers
+    look at the same runs, and equal orders would have them meet at each.
     """
 
     def __init__(self) -> None:
         self._heaps: dict[str, list[tuple[float, float, str]]] = {}
         self._queued: set[str] = set()
+        self._turns: dict[str, int] = {}
+        self._taken = 0
 
     def __contains__(self, run: str) -> bool:
         return run in self._queued
@@ -107,11 +110,13 @@ class Queue:
 
     def take(self, agents: Iterable[str]) -> tuple[str, str] | None:
         """Take the next run of one of these agents, which is given with it."""
-        first = min(((self._heaps[agent][0], agent) for agent in agents if self._heaps.get(agent)), default=None)
-        if first is None:
+        waiting = [(self._turns.get(agent, 0), self._heaps[agent][0], agent) for agent in agents if self.count(agent)]
+        if not waiting:
             return None
-        (_, _, run), agent = first
-        heapq.heappop(self._heaps[agent])
+        *_, agent = min(waiting)
+        *_, run = heapq.heappop(self._heaps[agent])
+        self._taken += 1
+        self._turns[agent] = self._taken
         self._queued.discard(run)
         return run, agent
 

@@ -73,3 +73,26 @@ def test_runs_that_wait_back_off_or_hang_keep_no_other_waiting(runs: Path, recor
 
     record_property(FIGURES, f"197 runs in {asyncio.run(main()):.1f} s")
     assert runner.read_state("waits", runs).wait is not None
+
+
+def test_few_runs_of_one_agent_do_not_wait_for_all_of_another(runs: Path) -> None:
+    """They came last, and take turns with those that came before."""
+    order: list[str] = []
+
+    class Notes(runner.testing.ScriptedModel):
+        async def ask(self, request: runner.Request) -> runner.Reply:
+            order.append(request.run.partition("-")[0])
+            return await super().ask(request)
+
+    many, few = (runner.Agent(name=name, model=Notes(["over"])) for name in ("many", "few"))
+    for number, agent in enumerate([many] * 20 + [few] * 3):
+        runner.enqueue(agent, stage.TASK, runs=runs, run=f"{agent.name}-{number}")
+
+    async def main() -> None:
+        async with runner.Worker([many, few], runs=runs, at_once=1), asyncio.timeout(60):
+            while len(order) < 23:  # noqa: ASYNC110 (it happens in files, too)
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert order.index("few") < 3
+    assert order[: order.index("few") + 6].count("few") == 3
