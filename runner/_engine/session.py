@@ -35,7 +35,7 @@ T = TypeVar("T")
 _BUSY, _LOOKS = 0.05, 600
 """Seconds between looks at a child that somebody opened to say something to it, and how many looks there are."""
 _ANEW = 5
-"""Questions about one call that a hook is asked: one whose arguments can't be used would be asked anew for ever."""
+"""Questions of a kind about one call that a hook is asked: one that answers the same each time would go on for ever."""
 
 
 def entered(agent: AnyAgent) -> AbstractAsyncContextManager[Any]:
@@ -162,7 +162,7 @@ async def _ask(life: Life, state: State, on_question: OnQuestion | None) -> Stat
         own = state.questions.get(question.id)
         if own is not None and own.answer is not None:  # it came by mail while another one was asked
             continue
-        number = question.id.rpartition("-approve-")[2]
+        number = question.id.rpartition("-")[2]
         if number.isdecimal() and int(number) > _ANEW:
             continue
         given = on_question(question)

@@ -96,6 +96,20 @@ def test_a_person_says_done_and_what_they_found(runs: Path) -> None:
     assert (result.how, result.text, once.tries) == ("stated", "issue 7\ufffd", 1)
 
 
+def test_a_hook_that_has_a_lost_call_run_again_each_time_is_asked_five_times(runs: Path) -> None:
+    """Then a person decides: without a wait between them, hundreds of attempts would act in a few seconds."""
+    once = Once(100)
+
+    def again(_: runner.Question) -> runner.Answer:
+        return runner.Answer("rerun", "a program")
+
+    (question,) = stage.asked(stage.start(ACT, once.tool, runs=runs, on_question=again))
+    assert (question.id, once.tries) == ("1.0-settle-6", 6)
+    runner.settle("r", question.id, "olga", "done", "issue 7", runs=runs)
+    agent = stage.agent(ACT, once.tool)
+    assert stage.finished(runner.resume_sync("r", agent, runs=runs, on_question=again)) == "over"
+
+
 def harmless(x: int) -> str:
     """A body that would do it again."""
     raise AssertionError(f"ran again with {x}")
