@@ -1,6 +1,7 @@
 """Limits cover the whole life of a run: they are compared with the log's totals, never with the process's.
 
-The model is asked only while the spend is below the limit, so a run exceeds it by one ask at most.
+The model is asked only while the spend is below the limit, so a run exceeds it by one ask at most, and each of the
+children that run side by side its share by one.
 """
 
 from replay.events import RunStopped

@@ -6,6 +6,7 @@ ends its call alone: the SDK, which would end every request of the connection wi
 """
 
 import asyncio
+import inspect
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -17,6 +18,8 @@ import mcp
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+
+from runner.web import BodyLimit
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?P<half>[dD][89a-fA-F]..)|.)")
 META = "dev.refold/"
@@ -102,8 +105,13 @@ REFUSED = frozenset({401, 403, 405, 413, 415})
 NO_SESSION = 404
 """Of an older protocol, where a tool's own errors come with 200: the server does not know the session any more."""
 
+MOST = 16 << 20
+"""Bytes of one HTTP answer, or of one event of a stream: the bound of newer SDKs is less than a picture may have."""
 TIMEOUT = httpx2.Timeout(30.0, read=300.0)
 """Seconds, as the SDK has them: a stream may be silent for long. A call's own timeout is the tool's."""
+
+
+_bounded = BodyLimit(MOST)
 
 
 class _Client(httpx2.AsyncClient):
@@ -117,8 +125,8 @@ class _Client(httpx2.AsyncClient):
         call, failed = _tool_call(request), None
         try:
             response = await super().send(request, **options)
-            if call is not None and not response.headers.get("content-type", "").startswith("text/event-stream"):
-                await response.aread()
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                await _bounded(response)
         except httpx2.RequestError as error:
             if call is None:
                 raise
@@ -147,5 +155,7 @@ def _answer(call: Any, error: Exception) -> httpx2.Response:
 @asynccontextmanager
 async def transport(url: str, legs: Legs) -> AsyncIterator[Any]:
     """The SDK's transport to `url`, over a client that fills in `legs`."""
-    async with _Client(legs) as client, streamable_http_client(url, http_client=client) as streams:
+    is_bounded = "max_sse_event_size" in inspect.signature(streamable_http_client).parameters
+    sizes: dict[str, Any] = {"max_sse_event_size": MOST} if is_bounded else {}
+    async with _Client(legs) as client, streamable_http_client(url, http_client=client, **sizes) as streams:
         yield streams

@@ -37,9 +37,13 @@ def speaks(call: Callable[[wire.Connection, Any], object]) -> wire.Manner:
 def says(connection: wire.Connection, asked: Any, **result: Any) -> None:
     """Answer a request with this result."""
     result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    connection.socket.sendall(head.encode() + body)
+    sends(connection, "application/json", json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+
+
+def sends(connection: wire.Connection, kind: str, body: str) -> None:
+    """Send this body as the answer to a request."""
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+    connection.socket.sendall(head.encode() + body.encode())
 
 
 @pytest.mark.fault("refused by HTTP")

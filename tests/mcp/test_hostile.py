@@ -10,8 +10,10 @@ import pytest
 import runner
 import runner.mcp
 from tests.mcp.playing import one, play, text
+from tests.mcp.test_apart import sends, speaks
 from tests.mcp.test_changed import Listed
 from tests.support import stage
+from tests.web import wire
 
 OBJECT: dict[str, Any] = {"type": "object"}
 
@@ -109,3 +111,29 @@ def test_a_server_that_lists_for_ever_is_given_up(tmp_path: Path) -> None:
     server.file.write_text(json.dumps(json.loads(server.file.read_text()) | {"nextCursor": "more"}))
     with pytest.raises(runner.mcp.ServerDown, match="its list of tools has more than 100 pages"):
         runner.mcp.Server(server.where).tools_sync()
+
+
+@pytest.mark.fault("an answer that fills the memory")
+@pytest.mark.parametrize(
+    ("kind", "spaces", "how"),
+    [
+        ("application/json", 17 << 20, None),
+        ("application/json", 2 << 20, "ran"),
+        ("text/event-stream", 2 << 20, "ran"),
+    ],
+)
+def test_an_answer_over_http_is_read_up_to_what_a_log_can_hold(
+    kind: str, spaces: int, how: str | None, runs: Path
+) -> None:
+    """A picture may have a few mebibytes, in a stream, too; of what never ends the rest is left, and it is unknown."""
+
+    def act(connection: wire.Connection, asked: Any) -> None:
+        result = {"resultType": "complete", "content": [{"type": "text", "text": "ok"}]}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+        data = f"data: {' ' * spaces}{body}\n\n" if kind == "text/event-stream" else f"{' ' * spaces}{body}"
+        sends(connection, kind, data)
+
+    with wire.service(speaks(act)) as service:
+        outcome = play(runner.mcp.Server(service.url), runs, one("act"))
+    assert [result.how for result in stage.results(runs).values()] == ([how] if how else [])
+    assert isinstance(outcome, runner.Finished if how else runner.Paused)

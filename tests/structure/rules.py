@@ -42,7 +42,7 @@ review           |                               | _agent _policy _review
 runner           |                               | eventlog replay errors _agent _policy _clock _runs _engine _service _durable review _siblings
 models           | msgspec anthropic openai httpx httpx2 genai_prices             | replay errors _agent _transport
 web              |                               | eventlog runner errors _transport
-mcp              | httpx2 jsonschema mcp mcp_types pydantic referencing           | runner errors _transport
+mcp              | httpx2 jsonschema mcp mcp_types pydantic referencing           | runner errors _transport web
 procrastinate    | procrastinate                 | eventlog errors _agent _logging _engine _service
 otel             | opentelemetry                 | eventlog replay runner
 adapters         |                               | _agent _durable
