@@ -12,6 +12,7 @@ knowing: drift.
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -60,7 +61,10 @@ AgentOf = Callable[[State], AnyAgent | None]
 
 
 def preflight(
-    runs: eventlog.Runs, agents: AnyAgent | Sequence[AnyAgent] | AgentOf, *, clock: Clock | None = None
+    runs: eventlog.Runs,
+    agents: AnyAgent | AgentOf | Sequence[AnyAgent | AgentOf],
+    *,
+    clock: Clock | None = None,
 ) -> list[Preflight]:
     """Looks at every unfinished run, newest first. Takes no lock and writes nothing.
 
@@ -68,7 +72,7 @@ def preflight(
 
     Args:
         runs: Where the runs are: a path, a URL, or a store.
-        agents: The current agents, found by name; or a function that gives the current agent of a run. A run that none
+        agents: The current agents, found by name. A function gives the one for a run's state, or None. A run that none
             of them can carry on is blocked.
         clock: The time, for tests.
 
@@ -76,7 +80,7 @@ def preflight(
         eventlog.NotARunsDirectory: There are no runs.
         BadAgent: Two agents have one name, or one is none.
     """
-    agent_of = _by_name([agents] if isinstance(agents, Agent) else agents) if not callable(agents) else agents
+    agent_of = _by_name([agents] if isinstance(agents, Agent) or callable(agents) else agents)
     now = (clock or Clock()).wall()
     found = []
     store = eventlog.store(runs)
@@ -96,20 +100,30 @@ def preflight(
     return found
 
 
-def _by_name(agents: Sequence[AnyAgent]) -> AgentOf:
+def _by_name(agents: Any) -> AgentOf:
+    def agent_of(state: State) -> AnyAgent | None:
+        made = [agent(state) if callable(agent) else agent for agent in agents]
+        found = [agent for agent in made if agent is not None]
+        for agent in found:
+            agent_tool.check(agent=agent)
+        return _named(found).get(state.agent)
+
+    _named([agent for agent in agents if not callable(agent)] if isinstance(agents, Sequence) else agents)
+    return agent_of
+
+
+def _named(agents: Sequence[AnyAgent]) -> dict[str, AnyAgent]:
+    """These agents and those of their child runs, by name. Raises `BadAgent`."""
     agent_tool.check(agents=agents)
     if len({agent.name for agent in agents}) < len(agents):
         raise BadAgent(f"two of the agents have one name: {', '.join(agent.name for agent in agents)}")
-    named = agent_tool.nested(agents)
-    return lambda state: named.get(state.agent)
+    return agent_tool.nested(agents)
 
 
 def _judged(state: State, run: str, agent_of: AgentOf, now: datetime, lease: float | None) -> Iterator[PreflightIssue]:
     """The issues of one run; a function that makes no agent for it leaves the other runs to be looked at."""
     try:
         agent = agent_of(state)
-        if agent is not None:
-            agent_tool.check(agent=agent)
     except Exception as error:  # noqa: BLE001 (the user's function: whatever it raises is said of this run)
         says = f"the function that gives its agent raised {type(error).__name__}: {error}"
         yield PreflightIssue("no-agent", says, blocks=True)

@@ -4,14 +4,13 @@ Nothing is asked, run or written.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 import eventlog
 import runner
-from replay import Drift, Retraced, State
+from replay import Drift, Retraced
 from runner._cli import load_agent, options
 from runner._cli._io import out
 from runner._cli._io.errors import Status, leave
@@ -102,7 +101,8 @@ def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool)
     approval, a lookup or arguments that changed under a call, a limit that is reached, events of a later version, a
     changed workspace, a damaged log. Exit status 1 if any run can't be carried on.
     """
-    found = runner.review.preflight(options.existing(runs), _agent_of(sources))
+    agents = [source.agent_of if source.takes_state() else source.agent() for source in sources]
+    found = runner.review.preflight(options.existing(runs), agents)
     if as_json:
         out.as_json([fields(each, "run agent phase seq able issues") for each in found])
     elif found:
@@ -111,31 +111,6 @@ def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool)
         out.err(f"No unfinished runs in {options.shown(runs)}: nothing was checked.")
     if not all(each.able for each in found):
         leave(Status.FAILED)
-
-
-def _agent_of(sources: Sequence[load_agent.Source]) -> Callable[[State], load_agent.AnyAgent | None]:
-    """The current agent of a run, by its name."""
-    fixed = [source.agent() for source in sources if not source.takes_state()]
-    twice = [name for name, count in Counter(agent.name for agent in fixed).items() if count > 1]
-    if twice:
-        raise click.UsageError(f"two agents are named {twice[0]}")
-
-    def agent_of(state: State) -> load_agent.AnyAgent | None:
-        made = [source.agent_of(state) for source in sources if source.takes_state()]
-        given = [agent for agent in (*fixed, *made) if agent is not None]
-        found = [agent for agent in given if agent.name == state.agent]
-        if len(found) > 1:
-            raise runner.BadAgent(f"two agents are named {state.agent}")
-        return next((agent for agent in (*found, *_of_children(given)) if agent.name == state.agent), None)
-
-    return agent_of
-
-
-def _of_children(agents: Iterable[load_agent.AnyAgent]) -> Iterator[load_agent.AnyAgent]:
-    """The agents that do calls of these as child runs."""
-    for inner in [tool.agent for agent in agents for tool in agent.tools if hasattr(tool, "agent")]:
-        yield inner
-        yield from _of_children([inner])
 
 
 def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:

@@ -51,7 +51,9 @@ def test_a_directory_that_is_not_there_is_a_mistake_of_the_command_line(refold: 
 def test_two_agents_of_one_name_are_refused(runs: Path, refold: Refold) -> None:
     """A run has one current agent; which of two it is can't be said."""
     logged(calling(("look", '{"x": 1}'), agent=agents.looking), runs, "good")
-    refold("preflight", f"{AT}looking", f"{AT}looking_elsewhere").ends(2, err="two agents are named looking")
+    refold("preflight", f"{AT}looking", f"{AT}looking_elsewhere").ends(
+        2, err="two of the agents have one name: looking"
+    )
     with pytest.raises(runner.BadAgent, match="one name"):
         runner.review.preflight(runs, [agents.looking, agents.looking_elsewhere])
 
