@@ -19,13 +19,12 @@ from pathlib import Path
 import click
 
 import runner
+from eventlog import DISK
 from runner._cli import load_agent, options
 from runner._cli._io import out
 from runner._cli._io.errors import Refused, Status, leave, say
 
 MADE = "Made by `refold export`"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOKED_AT = 4_096
 
 
@@ -164,7 +163,7 @@ def _write_private(file: Path, data: bytes, is_ours: Callable[[bytes], bool]) ->
     _check_replaceable(file, is_ours)
     beside = file.with_name(f".{file.name[:200]}.{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(os.open(beside, _NEW, 0o600), "wb") as stream:
+        with os.fdopen(DISK.open(beside, write=True, new=True), "wb") as stream:
             stream.write(data)
         beside.replace(file)
     except BaseException:  # whatever ends this leaves no half-written file
@@ -173,8 +172,5 @@ def _write_private(file: Path, data: bytes, is_ours: Callable[[bytes], bool]) ->
 
 
 def _first_bytes(file: Path) -> bytes:
-    descriptor = os.open(file, _READ)
-    try:
-        return os.read(descriptor, _LOOKED_AT) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    finally:
-        os.close(descriptor)
+    with os.fdopen(DISK.open(file), "rb") as stream:
+        return stream.read(_LOOKED_AT)
