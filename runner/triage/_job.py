@@ -90,7 +90,7 @@ class Job:
 
         A new run needs a world where nobody has worked. With `new` the present one is set aside under another name if
         need be, without it that is a `WrongWorld`. `options` are those of `runner.resume` (`accept_workspace`,
-        `on_question`, `watch`, `clock`, `grace`, `force`).
+        `on_question`, `watch`, `clock`, `grace`).
 
         Raises at once `WorldHeld` when another process works in this world; `WrongWorld`; and what `runner.start` and
         `runner.resume` raise.
