@@ -16,8 +16,9 @@ from typing import Final
 from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._in_child import not_for_children
-from eventlog._names import is_id
+from eventlog._names import check_id, is_id
 from eventlog._own import Within
+from eventlog.errors import BadRunId
 
 MOST: Final = 64 * 1024
 """Bytes after which the file is begun anew, and that are read at a time."""
@@ -34,10 +35,10 @@ class Bell:
 
     def ring(self, run: str) -> None:
         """Say that somebody should look at a run."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, BadRunId):
             if self._look()[1] > MOST:
                 self._disk.unlink(self._path)
-            self._disk.append(self._path, f"{run}\n".encode())
+            self._disk.append(self._path, f"{check_id(run)}\n".encode())
 
     def heard(self) -> list[str]:
         """Give the ids that were named since the last time, each once. They may be anything, so look at each."""

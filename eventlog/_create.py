@@ -25,7 +25,7 @@ from eventlog._line import Storage
 from eventlog._lock import take
 from eventlog._names import COPY, HEAD, TEMPORARY, makes_a_run
 from eventlog._new_run import Beginning
-from eventlog._os_errors import reading, writing
+from eventlog._os_errors import reading, said, writing
 from eventlog._own import Within, let_go, open_run
 from eventlog._preallocate import OpenSegment, rewrite_segment
 from eventlog._scan import Reading
@@ -79,6 +79,23 @@ def create_run(
         )
         undo.pop_all()
     return log
+
+
+def named(disk: Disk, path: str | Path) -> Path:
+    """Give the absolute path of a directory of runs. Raises `NotARunsDirectory` for a name that no directory has."""
+    if not _can_be_a_name(str(path)):
+        raise NotARunsDirectory(repr(str(path)), "no directory has such a name")
+    try:
+        return disk.absolute(Path(path))
+    except OSError as error:  # the working directory is gone
+        raise NotARunsDirectory(str(path), said(error)) from error
+
+
+def _can_be_a_name(path: str) -> bool:
+    try:
+        return b"\0" not in path.encode(errors="surrogateescape")
+    except UnicodeError:
+        return False
 
 
 def make_place(disk: Disk, runs: Path) -> bool:

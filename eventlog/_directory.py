@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eventlog import _inbox, _lock, _prune, _status, _tombstone
 from eventlog._bell import Bell, Presence
-from eventlog._create import create_run, make_place, refuse_copy
+from eventlog._create import create_run, make_place, named, refuse_copy
 from eventlog._disk import DISK, Disk
 from eventlog._files import Files
 from eventlog._inbox import Unread
@@ -44,8 +44,11 @@ class Directory(Store):
             force: Accept a network file system, where a lock may not exclude another machine: only for a directory
                 that one machine alone uses. Accept directories that somebody else may write to, too.
             disk: The operations on the operating system; another one is for tests.
+
+        Raises:
+            NotARunsDirectory: No directory can have such a name, or it is relative, and the working directory is gone.
         """
-        self.path = disk.absolute(Path(path))
+        self.path = named(disk, path)
         self.disk = disk
         self._shown = str(path)
         self._force = force
@@ -90,7 +93,8 @@ class Directory(Store):
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
         said, self._said = self._said, {} if among is None else self._said
         for name in self.names() if among is None else among:
-            found = _status.believed(self.disk, self.path, name, said.get(name))
+            known = among is None or is_id(name)
+            found = _status.believed(self.disk, self.path, name, said.get(name)) if known else None
             if found is not None:
                 self._said[name] = found
             yield name, found.words if found is not None else None, False
@@ -114,7 +118,7 @@ class Directory(Store):
             raise NotARunsDirectory(str(self), said(error)) from error
 
     def unnote(self, names: Collection[str]) -> None:
-        for name in names:
+        for name in filter(is_id, names):
             with contextlib.suppress(OSError):  # it is gone, or stays a little longer
                 self.disk.unlink(self.path / ".notified" / name)
 

@@ -54,8 +54,13 @@ def post(disk: Disk, directory: Path, run: str, name: str, request: bytes) -> bo
 
 def check(run: str, name: str, request: bytes) -> None:
     """Raise `NotStorable` for what can't be a request."""
-    if not _NAME.fullmatch(name) or len(request) > MOST:
-        raise NotStorable(run, f"it is no request that an inbox holds: {name[:200]!r}, {len(request)} bytes")
+    if not is_name(name) or len(request) > MOST:
+        raise NotStorable(run, f"it is no request that an inbox holds: {name!r:.200}, {len(request)} bytes")
+
+
+def is_name(name: object) -> bool:
+    """Tell whether a request can have a name."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _linked(disk: Disk, box: Path, name: str, request: bytes) -> bool:
@@ -97,12 +102,14 @@ def unread(disk: Disk, box: Path) -> Unread:
     strangers: list[str] = []
     for name in sorted(names):
         if not name.startswith(TEMPORARY):
-            (requests if _NAME.fullmatch(name) and _regular(disk, box / name) else strangers).append(name)
+            (requests if is_name(name) and _regular(disk, box / name) else strangers).append(name)
     return Unread(requests, strangers)
 
 
 def read(disk: Disk, directory: Path, name: str) -> bytes | str | None:
     """Give a request, a sentence why it can't be one, or None when it is gone, or can't be read right now."""
+    if not is_name(name):
+        return "no request has such a name"
     try:
         data = Files(disk, directory / INBOX).content(name, MOST)
     except FileNotFoundError:

@@ -17,8 +17,8 @@ from eventlog._atomic_write import remove, write_atomically
 from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._lock import take
-from eventlog._names import TEMPORARY, is_id
-from eventlog._os_errors import writing
+from eventlog._names import TEMPORARY, check_id, is_id
+from eventlog._os_errors import reading, writing
 from eventlog._own import Within, open_run
 from eventlog._scan import once, place
 from eventlog._tombstone import Tombstone
@@ -35,7 +35,7 @@ def prune(
     with _opened(disk, runs, force=force) as own_disk:
         for run, words in ended.items():
             try:
-                _pruned(disk, own_disk, runs / run, words, force=force)
+                _pruned(disk, own_disk, runs / check_id(run), words, force=force)
             except LogError as error:
                 yield run, error
             else:
@@ -56,11 +56,12 @@ def forget(disk: Disk, runs: Path, before: datetime, *, force: bool, dry: bool) 
 
 
 def names(disk: Disk, runs: Path) -> list[str]:
-    """List the ids of the runs that were pruned."""
-    try:
-        return [name for name in disk.list(runs / _tombstone.PLACE) if is_id(name)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    """List the ids of the runs that were pruned. Raises `DiskFailed` where that can't be told."""
+    with reading(runs / _tombstone.PLACE):
+        try:
+            return [name for name in disk.list(runs / _tombstone.PLACE) if is_id(name)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
 
 def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], *, force: bool) -> None:

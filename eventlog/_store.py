@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from eventlog import _listing, _new_run, _verify
-from eventlog._create import copy_run
+from eventlog._create import copy_run, named
 from eventlog._disk import DISK, Disk
 from eventlog._dispatch import Dispatch
 from eventlog._files import Files
@@ -222,7 +222,7 @@ class Store(Dispatch):
         """
         found = self.read(run)
         with self._there(run):
-            copy_run(self.files(run), found, self.disk, self.disk.absolute(Path(to)))
+            copy_run(self.files(run), found, self.disk, named(self.disk, to))
 
     def runs(self) -> list[str]:
         """List the ids of the runs, newest first. Raises `NotARunsDirectory`.

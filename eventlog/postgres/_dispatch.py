@@ -19,7 +19,7 @@ import psycopg
 
 from eventlog._bell import Bell, Presence
 from eventlog._in_child import not_for_children
-from eventlog._names import is_id
+from eventlog._names import check_id, is_id
 from eventlog.errors import LogError
 from eventlog.postgres._connections import LEFT, Connections, boot
 from eventlog.postgres._place import Connection
@@ -63,7 +63,7 @@ class Rings(Bell):
 
     def ring(self, run: str) -> None:
         with contextlib.suppress(LogError):
-            self._connections.rows("select pg_notify('refold', %s)", (run,))
+            self._connections.rows("select pg_notify('refold', %s)", (check_id(run),))
 
     def heard(self) -> list[str]:
         """Give what was notified since the last time; through a pooler, nothing."""

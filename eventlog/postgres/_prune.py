@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from eventlog import _tombstone
 from eventlog._lock import Holder
+from eventlog._names import check_id, is_id
 from eventlog._tombstone import Tombstone
-from eventlog.errors import LogError, NoSuchRun, RunLocked, RunPruned
+from eventlog.errors import BadRunId, LogError, NoSuchRun, RunLocked, RunPruned
 from eventlog.postgres._connections import Connections
 
 _LOOK: Final = "select run, seq, sum, at, parent, mail from refold.run where run = any(%s)"
@@ -33,12 +34,17 @@ def prune(
 ) -> Iterator[tuple[str, LogError | None]]:
     """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
     given: dict[str, list[Any]] = {"runs": [], "sums": [], "mails": [], "datas": []}
-    for run, seq, total, at, parent, mail in connections.rows(_LOOK, (list(ended),)):
+    for run, seq, total, at, parent, mail in connections.rows(_LOOK, (list(filter(is_id, ended)),)):
         data = _tombstone.encode(run, seq, Tombstone(at=at, sum=total, parent=parent, words=ended[run]))
         for values, value in zip(given.values(), (run, total, mail, data), strict=True):
             values.append(value)
     seen, gone = set(given["runs"]), {row[0] for row in connections.rows(_PRUNE, given)}
     for run in ended:
+        try:
+            check_id(run)
+        except BadRunId as error:
+            yield run, error
+            continue
         problem: LogError | None = None if run in gone else missing(connections, run)
         if isinstance(problem, RunPruned) and run in seen:
             problem = None  # a connection that broke has hidden that it was done

@@ -17,7 +17,7 @@ from eventlog import _inbox
 from eventlog._inbox import Unread
 from eventlog._line import Line
 from eventlog._lock import Holder
-from eventlog._names import check_id
+from eventlog._names import check_id, is_id
 from eventlog._new_run import Beginning
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
@@ -203,7 +203,8 @@ class Postgres(Store):
             yield from self._rows(query)
         else:
             names = list(among)
-            found = {row[0]: row for row in self._rows(f"{query} where run = any(%s)", names)}
+            rows = self._rows(f"{query} where run = any(%s)", list(filter(is_id, names)))
+            found = {row[0]: row for row in rows}
             yield from (found.get(name, (name, None, False)) for name in names)
 
     def holder(self, run: str) -> Holder | None:
@@ -220,11 +221,11 @@ class Postgres(Store):
         return {row[0] for row in self._rows("select name from refold.note")}
 
     def note(self, name: str) -> None:
-        self._rows("insert into refold.note values (%s) on conflict do nothing", name)
+        self._rows("insert into refold.note values (%s) on conflict do nothing", check_id(name))
 
     def unnote(self, names: Collection[str]) -> None:
-        if names:
-            self._rows("delete from refold.note where name = any(%s)", list(names))
+        if known := list(filter(is_id, names)):
+            self._rows("delete from refold.note where name = any(%s)", known)
 
     def enter(self) -> Carriers:
         return Carriers()
@@ -245,7 +246,10 @@ class Postgres(Store):
         )
 
     def request(self, run: str, name: str) -> bytes | str | None:
-        found = self._rows("select data from refold.inbox where run = %s and name = %s", check_id(run), name)
+        check_id(run)
+        if not _inbox.is_name(name):
+            return "no request has such a name"
+        found = self._rows("select data from refold.inbox where run = %s and name = %s", run, name)
         return found[0][0] if found else None
 
     def now(self) -> datetime:

@@ -194,10 +194,11 @@ def _root(store: eventlog.Store, workspace: str | Path | None) -> str | None:
         return None
     if not store.shared_workspace:
         raise NoWorkspace(str(workspace), "it is a directory of this machine alone, as no shared_workspace=True says")
-    root = Path(workspace).resolve()
-    if not root.is_dir():
-        raise NoWorkspace(str(workspace))
-    return str(root)
+    with contextlib.suppress(OSError, ValueError):  # the working directory is gone, or no file has such a name
+        root = Path(workspace).resolve()
+        if root.is_dir():
+            return str(root)
+    raise NoWorkspace(str(workspace))
 
 
 def _moved(root: str | None, logged: str | None) -> str | None:

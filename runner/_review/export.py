@@ -181,7 +181,7 @@ def retrace_export(path: str | Path, agent: AnyAgent | Callable[[State], AnyAgen
     try:
         raws = Path(path).read_bytes().split(b"\n")
         found = [msgspec.json.decode(raw, type=Exported) for raw in raws if raw]
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError) as error:
         raise BadExport(str(path), str(error)) from error
     if not any(line.events for line in found):
         raise BadExport(str(path), "it holds no events")

@@ -81,11 +81,10 @@ def test_a_default_id_has_the_name_the_day_and_eight_random_characters(runs: Pat
 
 def test_a_workspace_that_is_missing_is_refused_before_anything_is_made(runs: Path, tmp_path: Path) -> None:
     """A run that could never write is no use to anybody."""
-    with pytest.raises(runner.errors.NoWorkspace):
-        stage.start(["x"], runs=runs, workspace=tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(runner.errors.NoWorkspace):
-        stage.start(["x"], runs=runs, workspace=tmp_path / "file")
+    for none in (tmp_path / "nowhere", tmp_path / "file", "\ud800", "a\0b"):
+        with pytest.raises(runner.errors.NoWorkspace):
+            stage.start(["x"], runs=runs, workspace=none)
     assert not runs.exists()
 
 

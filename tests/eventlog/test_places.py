@@ -459,3 +459,16 @@ def test_a_relative_path_stays_where_it_was_when_the_working_directory_changes(
     assert [line.seq for line in runs.read("r").lines] == [0, 1, 2, 3]
     assert runs.runs() == ["r"]
     assert (str(runs), list((tmp_path / "other").iterdir())) == ("runs", [])
+
+
+@pytest.mark.fault("changed working directory")
+def test_a_relative_path_in_a_working_directory_that_is_gone_is_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can say where that would be; an absolute path is one all the same."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(eventlog.NotARunsDirectory, match="No such file or directory"):
+        eventlog.store("runs")
+    assert eventlog.store(tmp_path / "runs").runs() == []

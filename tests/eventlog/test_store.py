@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,29 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], eventlog.Store]] = {
     "a simulated disk": lambda _: eventlog.Directory("/runs", disk=simdisk.Process(simdisk.Machine())),
     "a database": lambda test: test.getfixturevalue("database_runs"),
 }
+
+
+USES: dict[str, Callable[[eventlog.Store, Any], object]] = {
+    "statuses": lambda store, it: [words for _, words, _ in store.statuses([it])] == [None],
+    "prune": lambda store, it: [type(error) for _, error in store.prune({it: {}})] == [eventlog.BadRunId],
+    "request": lambda store, it: store.request("r", it) == "no request has such a name",
+    "unnote": lambda store, it: _silent(store.unnote, [it]),
+    "ring": lambda store, it: _silent(store.bell().ring, it),
+    "note": lambda store, it: _refused(eventlog.BadRunId, store.note, it),
+    "holder": lambda store, it: _refused(eventlog.BadRunId, store.holder, it),
+    "copy": lambda store, it: _refused(eventlog.BadRunId, store.copy, it, "/copies"),
+    "post": lambda store, it: _refused(eventlog.NotStorable, store.post, "r", it, b"{}"),
+}
+
+
+def _silent(use: Callable[..., object], *given: Any) -> bool:
+    return use(*given) is None
+
+
+def _refused(kind: type[Exception], use: Callable[..., object], *given: Any) -> bool:
+    with pytest.raises(kind):
+        use(*given)
+    return True
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full if "base" in name else ()) for name in STORES])
@@ -166,3 +190,26 @@ def test_a_url_of_a_store_that_is_not_known_is_refused_without_its_password(plac
         eventlog.store(place)
     assert "secret" not in str(caught.value)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("it", ["\ud800", "a\0b", "../runs/r", "R", "x" * 5000, 5])
+@pytest.mark.parametrize("use", USES)
+def test_a_name_that_no_run_and_no_request_has_is_refused_or_known_by_nobody(
+    store: eventlog.Store, use: str, it: Any
+) -> None:
+    """It reaches no file and no query: half a surrogate pair, a NUL, a way out of the place, another spelling."""
+    made(store)
+    assert USES[use](store, it)
+    assert store.runs() == ["r"]
+    assert store.verify("r").ok
+
+
+@pytest.mark.parametrize("path", ["\ud800", "a\0b"])
+def test_a_path_that_no_directory_has_is_no_place_for_runs(tmp_path: Path, path: str) -> None:
+    """Whatever asks for it is told so, and not by whichever call of the system came first."""
+    store = eventlog.store(tmp_path)
+    made(store)
+    with pytest.raises(eventlog.NotARunsDirectory, match="no directory has such a name"):
+        eventlog.store(path)
+    with pytest.raises(eventlog.NotARunsDirectory, match="no directory has such a name"):
+        store.copy("r", path)
