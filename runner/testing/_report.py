@@ -101,17 +101,8 @@ class SweepReport:
         """The scenarios in which something is wrong."""
         return tuple(one for one in self.scenarios if one.why)
 
-    def table(self) -> str:
-        """The rows as text."""
-        return table(self.rows)
-
-    def json(self) -> str:
-        """All of it as JSON."""
-        everything = {"points": self.points, "rows": self.rows, "scenarios": self.scenarios}
-        return msgspec.json.encode(everything).decode()
-
     def __str__(self) -> str:
-        return "\n".join([self.table(), *describe(self.failures)])
+        return "\n".join([table(self.rows), *describe(self.failures)])
 
 
 def describe(failures: Sequence[Scenario]) -> list[str]:

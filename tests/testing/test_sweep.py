@@ -160,7 +160,6 @@ def test_a_service_that_forgets_its_keys_is_found_out(tmp_path: Path) -> None:
     )
     assert f"failed: {first.why[0]}\n    {first.why[1]}\n    {first.id}: {first.first}\n" in str(sweep)
     assert again(only=first.id).scenarios == (first,)
-    assert json.loads(sweep.json())["rows"][0]["duplicates"] == sweep.rows[0].duplicates
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,7 +5,6 @@ processes, syncs and signals; `--random` kills the larger jobs at random moments
 wrong, else 1: then every failure is named by an id, and `--only ID` runs it again.
 """
 
-import json as json_
 import os
 import sys
 from collections.abc import Iterator
@@ -113,7 +112,7 @@ def sweep(
             found.append(triage.killed(KILLS, seed=seed, only=only, progress=progress))
     swept = testing.SweepReport.of(found)
     if as_json:
-        out.as_json(json_.loads(swept.json()))
+        out.as_json(swept)
     else:
         out.out(str(swept))
     if swept.failures:
