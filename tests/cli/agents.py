@@ -127,6 +127,15 @@ class Speaking(runner.testing.ScriptedModel):
         return await super().ask(request)
 
 
+class Ending(runner.testing.ScriptedModel):
+    """A model during whose reply somebody ends the process."""
+
+    async def ask(self, request: runner.Request) -> runner.Reply:
+        """Reply all the same."""
+        os.kill(os.getpid(), signal.SIGTERM)
+        return await super().ask(request)
+
+
 def _agent(name: str, *replies: runner.Reply | str, limits: runner.Limits | None = None) -> runner.Agent:
     tools = [look, pay, launch, stumble, die, note, meet, gather, shout]
     model = runner.testing.ScriptedModel([*replies])
@@ -166,6 +175,7 @@ photographing = runner.Agent(
 )
 silent = runner.Agent(model=Silent(), name="silent")
 speaking = runner.Agent(model=Speaking(["I said it."]), name="speaking")
+ending = runner.Agent(model=Ending(["It is done."]), name="ending")
 unreachable = runner.Agent(model=Silent(transient=True), name="unreachable")
 NOT_AN_AGENT = "a string"
 

@@ -114,6 +114,14 @@ def test_a_signal_parks_the_run_at_work_and_no_other_is_begun(refold: Refold, ru
     assert (runner.read_state(second, runs).life, runner.read_state(first, runs).life) == (2, 1)
 
 
+def test_after_a_signal_no_other_run_is_begun_even_if_the_one_at_work_got_done(process: Refold, runs: Path) -> None:
+    """The reply that was on its way was its answer; the signal is not forgotten for that."""
+    for run in ("first-run", "second-run"):
+        runner.enqueue(agents.ending, "end", runs=runs, run=run)
+    said = process("resume", "--all", Agent("ending")).ends(1, "second-run  done\n", err="not resumed: first-run\n")
+    assert "Interrupted" not in said.err
+
+
 @pytest.mark.parametrize(("error", "status"), [(runner.BadAgent("why"), 1), (ZeroDivisionError("why"), 1)])
 def test_an_error_of_the_agents_own_is_a_failure_and_never_nothing(
     refold: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int

@@ -14,7 +14,9 @@ from pathlib import Path
 import click
 
 import eventlog
+import replay
 import runner
+from replay import State
 from runner._cli import drive, load_agent, options
 from runner._cli._io import ask, out
 from runner._cli._io.errors import WORST_FIRST, Status, leave, say, status
@@ -38,18 +40,23 @@ class _All:
         async with self._room:
             if self.interrupted:
                 self.not_resumed.append(entry.run)
+                self.had.add(Status.FAILED)
                 return
             if entry.problem is not None:
                 self._say(entry.problem)
                 return
             watch = Watch(entry.run)
             hook = ask.Command(self._command, watch) if self._command is not None else None
+
+            def saved(state: State, events: Sequence[replay.AnyEvent]) -> None:
+                watch(state, events)
+                self.interrupted |= runner.draining()  # somebody wants this process to end
+
             try:
-                result = await self._go(entry.run, watch=watch, on_question=hook)
+                result = await self._go(entry.run, watch=saved, on_question=hook)
             except Exception as error:  # noqa: BLE001 (an agent's own errors too: said, and the others get their turn)
                 self._say(error)
                 out.out(f"{entry.run}  {'skipped' if isinstance(error, eventlog.RunLocked) else 'stopped or failed'}")
-                self.interrupted |= isinstance(error, runner.errors.Interrupted)  # somebody wants this process to end
                 return
         self.had.add(drive.status(result))
         if isinstance(result, runner.Finished):
