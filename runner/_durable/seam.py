@@ -57,6 +57,7 @@ class Durable:
     ) -> None:
         self.answer: str | None = None
         self.keep_open = False
+        self._agents: list[object] = []
         self._cursor, self._order, self._chains = cursor, asyncio.Lock(), dict[str, Chain]()
         self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
         self._tools, self._steps = Tools(program, self.pump), Steps(self.pump, cursor)
@@ -192,6 +193,17 @@ class Durable:
     def orders(self, *calls: tuple[str, str]) -> bool:
         """Whether one reply of this run from here on orders all of these calls, by the provider's ids and the tools."""
         return self._cursor.orders(calls)
+
+    def hears(self, agent: object, *, asks: bool = False) -> None:
+        """Note which of several agents asks, or calls a tool.
+
+        Refused is a call of one after which another asked. They go side by side, and a reply's calls end with the next
+        request.
+        """
+        if asks:
+            self._agents = [*(one for one in self._agents if one != agent), agent]
+        elif agent in self._agents[:-1]:
+            self.pump.refuse("agents that call tools go side by side in one run: give each a run of its own")
 
     def edited(self, call: str) -> bool:
         """Whether a person gave this call other arguments: else it runs with those that its framework has for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -121,6 +121,7 @@ class Asks(AgentMiddleware):
         return request
 
     async def _ask(self, run: Durable, request: Any, ask: Callable[[], Any]) -> Reply:
+        run.hears(_conversation(request), asks=True)
         digests = Digests(
             instructions=replay.digest(str(request.system_prompt or "").encode()),
             tools=run.chain(request.tools, _shown, of="tools"),
@@ -184,6 +185,7 @@ class Calls(AgentMiddleware):
         return attempt.result(run.wait(self._call(run, request, call_tool)))
 
     async def _call(self, run: Durable, request: Any, body: Callable[[Call], Any]) -> ResultRecorded:
+        run.hears(_conversation(request))
         wanted, edits = request.tool_call, _edits(request)
         provider_id, ran = wanted["id"] or "", edits.get(wanted["id"], wanted)
         tool = request.tool
@@ -192,7 +194,7 @@ class Calls(AgentMiddleware):
             if tool is None:
                 run.pump.refuse(f"a reviewer made a call of {wanted['name']} one of {ran['name']}, which is no tool")
         run.knows([declare(self._terms, ran["name"], tool)])
-        messages = request.state["messages"] if isinstance(request.state, dict) else ()
+        messages = _messages(request)
         said = next((m for m in reversed(messages) if isinstance(m, AIMessage)), AIMessage("", tool_calls=[wanted]))
         calls = [{**call, **edits.get(call["id"], {})} for call in said.tool_calls]
         if not run.orders(*((call["id"] or "", call["name"]) for call in calls)):  # one of another tool, or an old one
@@ -217,6 +219,16 @@ def _no_tool(request: Any) -> ToolMessage:
     wanted, tools = request.tool_call, ", ".join(tool.name for tool in request.runtime.tools)
     told = INVALID_TOOL_NAME_ERROR_TEMPLATE.format(requested_tool=wanted["name"], available_tools=tools)
     return ToolMessage(told, tool_call_id=wanted["id"], name=wanted["name"], status="error")
+
+
+def _messages(request: Any) -> Sequence[BaseMessage]:
+    """The conversation that a request, or a call, belongs to."""
+    return request.state["messages"] if isinstance(request.state, dict) else ()
+
+
+def _conversation(request: Any) -> str | None:
+    """What it is known by as long as an agent is invoked."""
+    return next((message.id for message in _messages(request)), None)
 
 
 def _edits(request: Any) -> Mapping[Any, Any]:

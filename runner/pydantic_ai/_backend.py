@@ -127,6 +127,7 @@ class Backend(JournalCallableOperationBackend[None]):
         async def ask() -> Reply:
             return reply_of(await body())
 
+        run.hears(ctx.run_id, asks=True)
         tools = [self._owner.declare(tool) for tool in parameters.function_tools]
         last = next((m.instructions for m in reversed(messages) if m.kind == "request"), None)
         digests = Digests(
@@ -174,6 +175,7 @@ class Backend(JournalCallableOperationBackend[None]):
             await run.adopt(Reply(calls=(ToolCall(tool=name, arguments=written, provider_id=again),)))
             return await run.call(again, name, it)
 
+        run.hears(ctx.run_id)
         written = json.dumps(to_jsonable_python(args, fallback=str))
         result = await _in_loop_of(run, called, call_tool)
         if result.raw:
