@@ -1,6 +1,7 @@
 """`refold prune`: what ended long ago goes, what may go on or is needed stays, and no request is carried out twice."""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -107,6 +108,22 @@ def test_a_run_that_stays_is_named_with_the_reason(refold: Refold, runs: Path) -
         scenes.finished(runs, run)
     (runs / "a" / "notes.txt").write_text("mine")
     refold("prune", "--older-than", "0s").ends(1, "pruned b\n", err="not ours: notes.txt")
+
+
+def test_what_another_pruning_took_in_the_meantime_is_no_failure(
+    refold: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of them may overlap, each begun by a clock."""
+    for run in ("a", "b"):
+        scenes.finished(runs, run)
+    prune = eventlog.Directory.prune
+
+    def second(store: eventlog.Directory, ended: Mapping[str, dict[str, str]]) -> object:
+        assert list(prune(store, {"a": ended["a"]})) == [("a", None)]
+        return prune(store, ended)
+
+    monkeypatch.setattr(eventlog.Directory, "prune", second)
+    refold("prune", "--older-than", "0s").ends(0, "pruned b\n")
 
 
 @pytest.mark.full

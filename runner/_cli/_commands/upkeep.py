@@ -48,7 +48,7 @@ def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, 
     for run, problem in _pruned(store, ended, dry=dry_run):
         if problem is None:
             out.out(f"{'would prune' if dry_run else 'pruned'} {run}")
-        else:
+        elif not isinstance(problem, eventlog.RunPruned):  # else another pruning took it in the meantime
             errors.say(problem)
             worst = Status.FAILED
     for run in store.forget(now - forget, dry=dry_run) if forget is not None else ():
