@@ -192,7 +192,8 @@ AGENT: Accepted = {
 LIMITS: Accepted = {
     f"limits.{name}": (lambda v: v is None or number(v, 0), "a number from 0") for name in Limits.__struct_fields__
 } | {
-    "limits.until": (lambda v: v is None or (isinstance(v, datetime) and v.tzinfo is not None), "a time with its zone")
+    "limits.resumes": (lambda v: number(v, 0) and isinstance(v, int), "a whole number from 0"),
+    "limits.until": (lambda v: v is None or (isinstance(v, datetime) and v.tzinfo is not None), "a time with its zone"),
 }
 """The same of its limits."""
 

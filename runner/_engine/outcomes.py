@@ -42,7 +42,7 @@ def storable(reply: object, turn: int, purpose: str) -> Reply:
     try:
         made = _made(reply, turn)
         size = len(replay.encode(ReplySaved(reply=made)))
-    except (replay.NotFaithful, TypeError, AttributeError, ValueError) as error:
+    except (replay.NotFaithful, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ModelError(
             f"the model's reply has a field of a wrong type: {error}", transient=False, billed=True
         ) from error

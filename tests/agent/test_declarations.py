@@ -3,7 +3,7 @@
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -161,6 +161,7 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
     ({"instructions": None}, "not text"),
     ({"limits": 3}, "limits is 3, not a runner.Limits"),
     *(({"limits": runner.Limits(turns=value)}, f"limits.turns is {value!r}, not a number from 0") for value in WRONG),
+    ({"limits": runner.Limits(resumes=cast("int", None))}, "limits.resumes is None, not a whole number from 0"),
     ({"limits": runner.Limits(dollars=float("nan"))}, "limits.dollars is nan, not a number from 0"),
     ({"limits": runner.Limits(until=datetime(2030, 1, 1))}, "limits.until is datetime.*, not a time with its zone"),  # noqa: DTZ001 (the fault)
     ({"context": 100_000}, "a policy, such as"),

@@ -107,6 +107,9 @@ def test_an_ask_that_ends_the_program_is_a_lost_one(runs: Path, error: type[Base
     assert runner.read_state("r", runs).spent.lost_asks == 1
 
 
+DEEP: Any = []
+for _ in range(100_000):
+    DEEP = [DEEP]
 GARBAGE: list[Any] = [
     None,
     "a text",
@@ -118,6 +121,7 @@ GARBAGE: list[Any] = [
     Reply(calls=(1,)),  # type: ignore[arg-type]
     Reply(calls=(ToolCall(tool=None),)),  # type: ignore[arg-type]
     Reply(calls=(ToolCall(tool="act", arguments=object()),)),  # type: ignore[arg-type]
+    Reply(calls=(ToolCall(tool="act", arguments=DEEP),)),
     Reply(usage=None),  # type: ignore[arg-type]
     Reply(usage=Usage(input_tokens="many")),  # type: ignore[arg-type]
     Reply(dollars="1"),  # type: ignore[arg-type]
