@@ -12,6 +12,6 @@ reached.
 
 from runner.mcp._connection import ServerDown
 from runner.mcp._server import Server
-from runner.mcp._tools import Trust, hints
+from runner.mcp._tools import hints
 
-__all__ = ["Server", "ServerDown", "Trust", "hints"]
+__all__ = ["Server", "ServerDown", "hints"]
