@@ -11,8 +11,10 @@
 
 A job says no more than "look at this run". Whether the run must be carried on stands in its row, and another job, every
 five seconds, makes jobs of the rows that are due. So a job too many does no harm, and one that is lost is made again:
-jobs have no lock, no queueing lock and no retry, and nothing rests on what procrastinate does after a death. Each agent
-has a queue of its own, because a worker takes every job of its queues, whether or not it knows the agent.
+jobs have no lock and no retry, and nothing rests on what procrastinate does after a death. Of an agent's looks at rows
+one waits at most (its queueing lock): else they grew without end where no worker has a slot for them, or takes that
+queue. Each agent has a queue of its own, because a worker takes every job of its queues, whether or not it knows the
+agent.
 
 A worker that is told to leave lets its jobs run for `--shutdown-graceful-timeout` seconds, and then cancels them: what
 is in flight is in doubt then, as after a crash. It ends when it loses its connections, so a supervisor begins it again.
@@ -92,7 +94,7 @@ class Queue:
             await _look_at(run, agent, store)
 
         @app.periodic(cron=EVERY, periodic_id=agent.name)
-        @app.task(name=f"refold.look:{agent.name}", queue=queue)
+        @app.task(name=f"refold.look:{agent.name}", queue=queue, queueing_lock=f"refold.look:{agent.name}")
         async def look(timestamp: int) -> None:  # noqa: ARG001 (procrastinate's own)
             waiting = await app.job_manager.list_jobs_async(queue=queue, task=carry_on.name, status="todo")
             room = max(0, MOST - len(list(waiting)))

@@ -66,6 +66,18 @@ def test_a_run_and_its_job_are_made_in_the_callers_transaction(database: str, tm
     assert jobs(database) == [({"run": "r-2"}, None, None)]
 
 
+def test_of_the_looks_at_an_agents_runs_one_waits_at_most(database: str, tmp_path: Path) -> None:
+    """However long no worker takes that queue, while another one's makes them every five seconds."""
+    made(database, tmp_path / "effects")
+    app = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=database))
+    Queue(app, [scenes.acting(tmp_path / "effects"), scenes.patient(str(tmp_path))], runs=database)
+    with app.open():
+        for name in ("agent", "patient"):
+            app.tasks[f"refold.look:{name}"].defer(timestamp=0)
+            with pytest.raises(procrastinate.exceptions.AlreadyEnqueued):
+                app.tasks[f"refold.look:{name}"].defer(timestamp=5)
+
+
 @pytest.mark.fault("death of a worker")
 @pytest.mark.fault("a queue loses a job")
 def test_workers_are_killed_and_jobs_are_lost_and_each_effect_happens_once(database: str, tmp_path: Path) -> None:
