@@ -30,13 +30,12 @@ from eventlog.simdisk._machine import Machine
 from eventlog.simdisk._power_cut import Cut, cuts
 from eventlog.simdisk._process import Process
 from eventlog.simdisk._proxy import CHANGES, DiskProxy, Killed
-from eventlog.simdisk._trace import Change, DirectorySynced, Named, Op, Sized, Synced, Wrote
+from eventlog.simdisk._trace import Change, Named, Op, Sized, Synced, Wrote
 
 __all__ = [
     "CHANGES",
     "Change",
     "Cut",
-    "DirectorySynced",
     "DiskProxy",
     "Image",
     "Killed",

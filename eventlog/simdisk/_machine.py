@@ -12,7 +12,7 @@ import stat
 from pathlib import PurePath
 
 from eventlog.simdisk._image import EMPTY, Image
-from eventlog.simdisk._trace import ROOT, Change, DirectorySynced, Named, Op, Sized, Synced, Wrote
+from eventlog.simdisk._trace import ROOT, Change, Named, Op, Sized, Synced, Wrote
 
 _DEVICE = 1
 
@@ -52,13 +52,6 @@ class Machine:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
         return number
 
-    def names(self, number: int) -> list[str]:
-        """List the names of a file."""
-        return [name for names in self.directories.values() for name, found in names.items() if found == number]
-
-    def _named(self, number: int) -> str:
-        return next(iter(self.names(number)), "")
-
     def make(self, path: PurePath, *, directory: bool) -> int:
         """Make an empty file or directory under a name that is free, and give its number."""
         parent = self.directory(path.parent)
@@ -68,7 +61,7 @@ class Machine:
         else:
             self.files[number] = bytearray()
         self.directories[parent][path.name] = number
-        self.trace.append(Named(path.name, (Change(parent, path.name, number),), number if directory else None))
+        self.trace.append(Named((Change(parent, path.name, number),), number if directory else None))
         return number
 
     def rename(self, source: PurePath, target: PurePath) -> None:
@@ -76,7 +69,7 @@ class Machine:
         here, there, number = self.directory(source.parent), self.directory(target.parent), self.find(source)
         del self.directories[here][source.name]
         self.directories[there][target.name] = number
-        self.trace.append(Named(target.name, (Change(there, target.name, number), Change(here, source.name, None))))
+        self.trace.append(Named((Change(there, target.name, number), Change(here, source.name, None))))
 
     def link(self, source: PurePath, target: PurePath) -> None:
         """Give a file one more name, unless something has it."""
@@ -84,47 +77,46 @@ class Machine:
         if target.name in self.directories[there]:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         self.directories[there][target.name] = number
-        self.trace.append(Named(target.name, (Change(there, target.name, number),)))
+        self.trace.append(Named((Change(there, target.name, number),)))
 
     def unlink(self, path: PurePath) -> None:
         parent, number = self.directory(path.parent), self.find(path)
         if number in self.directories:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         del self.directories[parent][path.name]
-        self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
+        self.trace.append(Named((Change(parent, path.name, None),)))
 
     def rmdir(self, path: PurePath) -> None:
         parent, number = self.directory(path.parent), self.directory(path)
         if self.directories[number]:
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
         del self.directories[parent][path.name]
-        self.trace.append(Named(path.name, (Change(parent, path.name, None),)))
+        self.trace.append(Named((Change(parent, path.name, None),)))
 
     def write(self, number: int, offset: int, data: bytes) -> None:
         """Write into a file; a gap up to `offset` is NULs."""
         content = self.files[number]
         content.extend(bytes(max(0, offset - len(content))))
         content[offset : offset + len(data)] = data
-        self.trace.append(Wrote(number, self._named(number), offset, data))
+        self.trace.append(Wrote(number, offset, data))
 
     def resize(self, number: int, size: int) -> None:
         """Cut a file, or extend it by NULs."""
         content = self.files[number]
         del content[size:]
         content.extend(bytes(size - len(content)))
-        self.trace.append(Sized(number, self._named(number), size))
+        self.trace.append(Sized(number, size))
 
     def sync(self, number: int) -> None:
-        self.trace.append(Synced(number, self._named(number)))
-
-    def sync_directory(self, path: PurePath) -> None:
-        self.trace.append(DirectorySynced(self.directory(path), path.name))
+        """Sync a file, or a directory."""
+        self.trace.append(Synced(number))
 
     def status(self, number: int) -> os.stat_result:
         """Give what `stat` says of a file or directory."""
         if number in self.directories:
             return os.stat_result((stat.S_IFDIR | 0o700, number, _DEVICE, 2, 0, 0, 0, 0, 0, 0))
-        links, size = len(self.names(number)), len(self.files[number])
+        links = sum(found == number for names in self.directories.values() for found in names.values())
+        size = len(self.files[number])
         return os.stat_result((stat.S_IFREG | 0o600, number, _DEVICE, links, 0, 0, size, 0, 0, 0))
 
     def random(self, size: int) -> str:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from eventlog.simdisk._directories import Directories, Names
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._sectors import Sectors
-from eventlog.simdisk._trace import ROOT, DirectorySynced, Named, Op, Sized, Synced, Wrote
+from eventlog.simdisk._trace import ROOT, Named, Op, Sized, Synced, Wrote
 
 LIMIT: Final = 64
 """Images of one cut, unless told otherwise."""
@@ -42,12 +42,11 @@ class Platter:
                 self._surfaces[file].write(offset, data)
             case Sized(file=file, size=size):
                 self._surfaces[file].resize(size)
-            case Synced(file=file):
-                self._surfaces[file].sync()
+            case Synced(number=number):
+                self._surfaces[number].sync()
+                self._directories.synced(number)
             case Named(changes=changes, directory=made):
                 self._directories.change(changes, made)
-            case DirectorySynced(directory=directory):
-                self._directories.synced(directory)
 
     def images(self, rng: random.Random, limit: int) -> Iterator[Image]:
         """Give images that a power cut may leave now; some may be the same."""

@@ -83,7 +83,7 @@ class Process(eventlog.Disk):
         """Give none: no kernel flushes these files."""
 
     def sync_dir(self, path: Path, *, fd: int | None = None) -> bool:  # noqa: ARG002 - it is the one of that path
-        self.machine.sync_directory(path)
+        self.machine.sync(self.machine.directory(path))
         return True
 
     def rename(self, source: Path, target: Path, *, within: int | None = None) -> None:

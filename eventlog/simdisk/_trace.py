@@ -17,7 +17,6 @@ class Wrote(NamedTuple):
     """Bytes were written into a file, not yet durable."""
 
     file: int
-    name: str
     offset: int
     data: bytes
 
@@ -26,15 +25,13 @@ class Sized(NamedTuple):
     """A file was cut or extended to `size` bytes, not yet durable."""
 
     file: int
-    name: str
     size: int
 
 
 class Synced(NamedTuple):
-    """A sync of a file returned: its bytes and its size are durable."""
+    """A sync returned: a file's bytes and its size are durable, or a directory's names."""
 
-    file: int
-    name: str
+    number: int
 
 
 class Change(NamedTuple):
@@ -48,16 +45,8 @@ class Change(NamedTuple):
 class Named(NamedTuple):
     """Names changed in one step: one for a file made or removed, two for a rename. `directory` is one that was made."""
 
-    name: str
     changes: tuple[Change, ...]
     directory: int | None = None
 
 
-class DirectorySynced(NamedTuple):
-    """A sync of a directory returned: its names are durable."""
-
-    directory: int
-    name: str
-
-
-Op = Wrote | Sized | Synced | Named | DirectorySynced
+Op = Wrote | Sized | Synced | Named

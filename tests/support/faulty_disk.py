@@ -46,9 +46,9 @@ class Machine(simdisk.Machine):
         self._lying = set[int]()
 
     def sync(self, number: int) -> None:
-        """Sync a file, or only say so: of one whose pages were called clean, nothing is sure any more."""
+        """Sync, or only say so: of a file whose pages were called clean, nothing is sure any more."""
         if number not in self._lying:
-            self._synced[number] = bytes(self.files[number])
+            self._synced[number] = bytes(self.files.get(number, b""))
             super().sync(number)
 
     def fail_sync(self, number: int, pages: Pages) -> None:

@@ -113,5 +113,5 @@ def test_a_violation_is_kept_with_the_command_that_repeats_it(tmp_path: Path) ->
     assert str(kept) in tally.violations[0]
     report = (kept / "REPORT").read_text()
     assert "repeat: python -m tests.eventlog.powerloss create,two,one --limit 64\n" in report
-    assert "wrote 256 bytes at 0 of head" in report
+    assert "wrote 256 bytes at 0 of /runs/r/head" in report
     assert len(eventlog.store(kept / "disk/runs").read("r").lines) == 2

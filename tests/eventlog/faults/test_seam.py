@@ -135,7 +135,11 @@ def size_of(step: str) -> int:
     """Give the bytes of the line that a step writes first."""
     machine = Machine()
     Story(machine).play(["create", step])
-    writes = [op for op in machine.trace if isinstance(op, simdisk.Wrote) and op.name.startswith("seg-")]
+    writes = [
+        op
+        for op in machine.trace
+        if isinstance(op, simdisk.Wrote) and op.file == machine.find(RUNS / RUN / "seg-000001.jsonl")
+    ]
     return len(writes[-1].data)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from eventlog.simdisk import Named, Op, Sized, Synced, Wrote
+from eventlog.simdisk import Image, Named, Op, Sized, Synced, Wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from eventlog.simdisk import Cut, Image
+    from eventlog.simdisk import Cut
 
+Directories = dict[int, dict[str, int]]
 BEFORE = 12
 """Operations before the cut that a report tells of."""
 
@@ -28,7 +29,7 @@ def keep(cut: Cut, place: Path, *, why: str, trace: Sequence[Op], repeat: str) -
     report = f"{why}\n\nrepeat: {repeat}\n\nThe power went after operation {cut.after} of {len(trace)}:\n"
     for number, op in enumerate(trace[: cut.after], start=1):
         if number > cut.after - BEFORE:
-            report += f"{number:5} {says(op)}\n"
+            report += f"{number:5} {says(op, cut.image.directories)}\n"
     (directory / "REPORT").write_text(report, encoding="utf-8")
     return directory
 
@@ -48,17 +49,16 @@ def write(image: Image, place: Path) -> None:
             first[number] = target
 
 
-def says(op: Op) -> str:
-    """Word an operation."""
+def says(op: Op, directories: Directories) -> str:
+    """Word an operation; a file that has a name in the directories is told by its path."""
+    paths = {number: path for path, number in Image(directories, {}).walk()}
     match op:
         case Wrote():
-            done = f"wrote {len(op.data)} bytes at {op.offset} of"
+            return f"wrote {len(op.data)} bytes at {op.offset} of {paths.get(op.file, op.file)}"
         case Sized():
-            done = f"set the size to {op.size} of"
+            return f"set the size to {op.size} of {paths.get(op.file, op.file)}"
         case Synced():
-            done = "synced"
+            return f"synced {paths.get(op.number, op.number)}"
         case Named():
             done = "renamed a file to" if len(op.changes) > 1 else "made" if op.changes[0].file else "removed"
-        case _:
-            done = "synced the directory"
-    return f"{done} {op.name}"
+            return f"{done} {op.changes[0].name}"

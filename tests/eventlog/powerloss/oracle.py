@@ -43,7 +43,7 @@ def _judged(image: Image, promises: Sequence[Promise]) -> str:
         return "the run is gone" if any(promise.held for promise in promises) else _free(machine)
     ((_, status, _),) = eventlog.Directory(RUNS, disk=simdisk.Process(machine)).statuses([RUN])
     if machine.trace:
-        return f"a reader {says(machine.trace[0])}"
+        return f"a reader {says(machine.trace[0], machine.directories)}"
     found = [content(line) for line in reading.lines]
     if status is not None and status != msgspec.json.encode(status_of(found)):
         return "a status of other lines is believed"

@@ -198,7 +198,7 @@ class Story:
             self.log.append(AT, [b'{"n":"again"}'])
         except eventlog.LogError:
             if len(self.machine.trace) != seen:
-                raise Broken(f"a dead writer {says(self.machine.trace[-1])}") from None
+                raise Broken(f"a dead writer {says(self.machine.trace[-1], self.machine.directories)}") from None
         else:
             if not isinstance(self.refused[-1], KeyboardInterrupt):
                 raise Broken(f"a writer went on after {self.refused[-1]}")

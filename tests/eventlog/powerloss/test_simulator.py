@@ -252,7 +252,7 @@ def test_an_image_is_written_with_its_links_and_kept_with_its_report(tmp_path: P
     assert (place / "disk/f").stat().st_ino == (place / "disk/g").stat().st_ino
     report = (place / "REPORT").read_text()
     assert report.startswith("it is broken\n\nrepeat: python -m something\n")
-    assert report.endswith("    5 renamed a file to g\n    6 wrote 512 bytes at 0 of g\n")
+    assert report.endswith("    5 renamed a file to g\n    6 wrote 512 bytes at 0 of /g\n")
 
 
 def test_the_same_arguments_give_the_same_images_and_another_seed_others() -> None:
