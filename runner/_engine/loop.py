@@ -128,7 +128,7 @@ class Life:
         stays in flight meanwhile.
         """
         came, error = (outcomes.events, outcomes.error) if outcomes is not None else ([], None)
-        with self.mailbox.noticed(self.bell.ring), contextlib.closing(self._flight):
+        with self.mailbox.noticed(self.bell), contextlib.closing(self._flight):
             while True:
                 now = self.clock.now()
                 state = replay.fold(self._fold_files(state) if self._files else state, now, came)

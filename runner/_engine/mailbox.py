@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from runner._engine.bell import Bell
 from runner._runs.requests import Inbox
 
 POLL = 0.25
@@ -23,7 +24,8 @@ class _Looking:
     """The mailboxes of the lives in one loop."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Mailbox, Callable[[], None]] = {}
+        self.waiting: dict[Mailbox, weakref.ref[Bell]] = {}
+        """Nothing here keeps a life whose loop was left before it had ended."""
         self._due: list[Mailbox] = []
         self.is_armed = False
         """Whether a timer runs. Only the loop knows it, so that nothing here keeps a loop that was closed."""
@@ -33,9 +35,10 @@ class _Looking:
         due = self._due or list(self.waiting)
         self._due = due[AT_ONCE:]
         for mailbox in due[:AT_ONCE]:
-            ring = self.waiting.get(mailbox)
-            if ring is not None and mailbox.has_new():
-                ring()
+            waits = self.waiting.get(mailbox)
+            bell = waits() if waits is not None else None
+            if bell is not None and mailbox.has_new():
+                bell.ring()
         self.is_armed = bool(self.waiting)
         if self.is_armed:
             looks = -(-len(self.waiting) // AT_ONCE)
@@ -49,11 +52,11 @@ class Mailbox(Inbox):
     """The inbox of a run that a life holds."""
 
     @contextlib.contextmanager
-    def noticed(self, ring: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, ring when something lies there that was not looked at."""
+    def noticed(self, bell: Bell) -> Iterator[None]:
+        """While this lasts, the bell rings when something lies there that was not looked at."""
         loop = asyncio.get_running_loop()
         looking = _looking.setdefault(loop, _Looking())
-        looking.waiting[self] = ring
+        looking.waiting[self] = weakref.ref(bell)
         if not looking.is_armed:
             looking.is_armed = True
             loop.call_later(POLL, looking.look)

@@ -93,18 +93,20 @@ class _Kernel:
 
 
 class _Pool:
-    """The threads, begun with the first save that needs one; daemons, for a process may always die."""
+    """The threads, begun with the first save that needs one; daemons, for a process may always die.
+
+    Where the system gives none, what would be done in one is done at once, in the loop's thread: late, and not never.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._jobs: queue.SimpleQueue[Work[Any]] = queue.SimpleQueue()
-        self._begun = False
+        self._begun = 0
         self._lock = threading.Lock()
         self.lives: dict[asyncio.AbstractEventLoop, int] = {}
 
-    def count(self, more: int) -> None:
-        """Note that so many lives more, or less, share the running loop."""
-        loop = asyncio.get_running_loop()
+    def count(self, loop: asyncio.AbstractEventLoop, more: int) -> None:
+        """Note that so many lives more, or less, share a loop."""
         with self._lock:
             lives = self.lives.pop(loop, 0) + more
             if lives:
@@ -112,13 +114,16 @@ class _Pool:
 
     def put(self, body: Callable[[], T]) -> Work[T]:
         """Have a save run in a thread."""
-        with self._lock:
-            if not self._begun:
-                self._begun = True
-                for _ in range(self._threads):
-                    threading.Thread(target=self._work, name="refold-save", daemon=True).start()
         job = Work(body)
-        self._jobs.put(job)
+        with self._lock, contextlib.suppress(RuntimeError):  # the next save tries again
+            while self._begun < self._threads:
+                threading.Thread(target=self._work, name="refold-save", daemon=True).start()
+                self._begun += 1
+        if self._begun:
+            self._jobs.put(job)
+        else:
+            job.do()
+            job.end()
         return job
 
     def _work(self) -> None:
@@ -144,17 +149,24 @@ os.register_at_fork(after_in_child=_in_child)
 @contextlib.contextmanager
 def counted(lives: int = 1) -> Iterator[None]:
     """While this lasts, so many lives more share the running loop."""
-    pool = _pool
-    pool.count(lives)
+    pool, loop = _pool, asyncio.get_running_loop()
+    pool.count(loop, lives)
     try:
         yield
     finally:
-        pool.count(-lives)
+        pool.count(loop, -lives)
+
+
+def _sharing() -> int:
+    """How many lives share the running loop. None runs where a coroutine is closed that its loop left behind."""
+    with contextlib.suppress(RuntimeError):
+        return _pool.lives.get(asyncio.get_running_loop(), 0)
+    return 0
 
 
 async def saved(body: Callable[[], T]) -> T:
     """What `body`, a save, gives or raises. It is waited for to its end even when the caller is cancelled."""
-    if _pool.lives.get(asyncio.get_running_loop(), 0) < 2:  # noqa: PLR2004 (a life that is alone)
+    if _sharing() < 2:  # noqa: PLR2004 (a life that is alone)
         return body()
     return await _awaited(_pool.put(body))
 
@@ -198,9 +210,7 @@ async def off_loop(body: Callable[[], T]) -> T:
 
 async def beside(body: Callable[[], T]) -> T:
     """What `body`, which opens or closes a run, gives or raises: `off_loop` while another life shares the loop."""
-    if _pool.lives.get(asyncio.get_running_loop(), 0) < 1:
-        return body()
-    return await off_loop(body)
+    return await off_loop(body) if _sharing() else body()
 
 
 async def _awaited(job: Work[T]) -> T:

@@ -191,7 +191,7 @@ async def _unless_drained(life: Life, awaited: Awaitable[T]) -> T | None:
     waiting = asyncio.ensure_future(awaited)
     waiting.add_done_callback(life.bell.wake)
     try:
-        with life.mailbox.noticed(life.bell.ring):
+        with life.mailbox.noticed(life.bell):
             await asyncio.sleep(0)  # what needs no time is done then
             while not (waiting.done() or life.drain.asked or life.bell.rung):
                 await life.bell.heard()

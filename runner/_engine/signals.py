@@ -13,13 +13,15 @@ import contextlib
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Iterator
 
 from runner._engine.flight import Drain
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_active: list[tuple[asyncio.AbstractEventLoop, Drain]] = []
+_active: weakref.WeakKeyDictionary[Drain, asyncio.AbstractEventLoop] = weakref.WeakKeyDictionary()
+"""What a signal drains. It keeps no run alive, nor its lock, whose loop was left before the run had ended."""
 _before: dict[int, object] = {}
 
 
@@ -32,13 +34,14 @@ def _ours_to_take(number: int) -> bool:
 
 
 def _handle(number: int, frame: object) -> None:
-    if all(drain.signalled for _, drain in _active):  # the second time: stop at once, as if nobody had taken it
+    active = [(drain, loop) for drain, loop in _active.items() if not loop.is_closed()]
+    if all(drain.signalled for drain, _ in active):  # the second time: stop at once, as if nobody had taken it
         signal.signal(number, signal.SIG_DFL)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         signal.raise_signal(number)
         return
-    for loop, drain in _active:
+    for drain, loop in active:
         drain.signalled = True
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(drain.ask)
@@ -49,7 +52,7 @@ def _handle(number: int, frame: object) -> None:
 
 def draining() -> bool:
     """Whether a signal has asked the runs of this process to stop, and what is in flight may still end."""
-    return any(entry.signalled for _, entry in _active)
+    return any(drain.signalled for drain in _active)
 
 
 @contextlib.contextmanager
@@ -58,17 +61,16 @@ def drains(drain: Drain) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    entry = (asyncio.get_running_loop(), drain)
     if not _active:
         for number in SIGNALS:
             if _ours_to_take(number):
                 _before[number] = signal.signal(number, _handle)
-    _active.append(entry)
+    _active[drain] = asyncio.get_running_loop()
     try:
         yield
     finally:
-        _active.remove(entry)
-        if not _active:
+        _active.pop(drain, None)
+        if not _active and threading.current_thread() is threading.main_thread():  # one that was left may end anywhere
             for taken, handler in _before.items():
                 if signal.getsignal(taken) is _handle:
                     signal.signal(taken, handler)  # type: ignore[arg-type] # as signal.signal returned it

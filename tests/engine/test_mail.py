@@ -24,6 +24,7 @@ from replay.events import (
     RunStopped,
     WaitUntil,
 )
+from runner._engine.bell import Bell
 from runner._engine.mailbox import AT_ONCE, POLL, Mailbox
 from runner.testing import tool_calls
 from tests.support import stage
@@ -128,7 +129,7 @@ def test_a_thousand_lives_are_looked_for_a_few_in_each_turn_of_the_loop(runs: Pa
     turn, looked = [0], dict[int, int]()
 
     async def go() -> None:
-        loop, all_were = asyncio.get_running_loop(), asyncio.Event()
+        loop, all_were, bell = asyncio.get_running_loop(), asyncio.Event(), Bell()
 
         def count() -> None:
             turn[0] += 1
@@ -144,7 +145,7 @@ def test_a_thousand_lives_are_looked_for_a_few_in_each_turn_of_the_loop(runs: Pa
             for number in range(5 * AT_ONCE):
                 log = stack.enter_context(eventlog.store(runs).create(f"r{number}", at=stage.NOON, events=[b"{}"]))
                 log.inbox = functools.partial(inbox, number)  # type: ignore[method-assign] # as the log's own, counted
-                stack.enter_context(Mailbox(log).noticed(lambda: None))
+                stack.enter_context(Mailbox(log).noticed(bell))
             count()
             await all_were.wait()
 

@@ -1,6 +1,9 @@
 """The threads of plain functions: each call has one to itself, and they are kept for the next."""
 
+import asyncio
+import gc
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -78,3 +81,56 @@ def in_parent_and_child(runs: str) -> str:
 def test_a_forked_child_starts_threads_of_its_own(forks: ForkServer, runs: Path) -> None:
     """It inherits what is known of its parent's threads, and none of the threads: a call would wait for ever."""
     assert forks.run(in_parent_and_child, runs=runs).value == "done"
+
+
+def without_threads(runs: str) -> list[str]:
+    """Some runs in one loop, where the system gives no thread to a save or an opening: what they answer."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError(f"can't start new thread {self.name}")
+
+    threading.Thread.start = refuse  # type: ignore[method-assign] # in a process of its own
+
+    async def go() -> list[str]:
+        started = (runner.start(stage.agent(["fine"]), stage.TASK, runs=runs, run=f"r{n}") for n in range(3))
+        return [stage.finished(outcome) for outcome in await asyncio.gather(*started)]
+
+    return asyncio.run(go())
+
+
+@pytest.mark.fault("no thread can be started")
+def test_runs_are_carried_on_and_saved_where_no_thread_can_be_started(forks: ForkServer, runs: Path) -> None:
+    """Saves that wait for a thread which never begins would wait for ever, also once there are threads again."""
+    assert forks.run(without_threads, runs=runs).value == ["fine"] * 3
+
+
+def left_by_its_loop(runs: str) -> list[str]:
+    """A run whose loop is closed while its tool waits: what a signal does then, and what a resume comes to."""
+
+    @runner.tool(effect="reads", name="act")
+    async def leaves() -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.Event().wait()
+
+    @runner.tool(effect="reads")
+    def act() -> str:
+        return "done"
+
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(runner.start(stage.agent(ACT, leaves), stage.TASK, runs=runs, run="r"))
+    loop.run_forever()
+    loop.close()
+    signalled = ""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        signalled = "interrupted"
+    del left
+    gc.collect()
+    return [signalled, stage.finished(runner.resume_sync("r", stage.agent(ACT, act), runs=runs))]
+
+
+@pytest.mark.fault("an event loop that is closed under a run")
+def test_a_run_that_its_loop_left_keeps_neither_its_lock_nor_a_signal(forks: ForkServer, runs: Path) -> None:
+    """Nothing in the process would ever end it, and nobody else could open it until the process ended."""
+    assert forks.run(left_by_its_loop, runs=runs).value == ["interrupted", "over"]
