@@ -149,20 +149,8 @@ def _open_closed_streams() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 (the same)
 
 
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click's own signature)
-    if value:
-        import importlib.metadata
-
-        try:
-            version = importlib.metadata.version("refold")
-        except importlib.metadata.PackageNotFoundError:
-            version = "(not installed)"
-        click.echo(f"refold {version}")
-        ctx.exit()
-
-
 @click.group(name="refold", cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+@click.version_option(package_name="refold", message="%(prog)s %(version)s", help="Show the version.")
 @click.option("--verbose", is_flag=True, help="Say on stderr what the libraries do; $REFOLD_LOG sets a level.")
 def main(*, verbose: bool) -> None:
     """Durable runs of LLM agents: a run is a directory, and a crash at any moment loses and repeats nothing.

@@ -79,15 +79,9 @@ def test_every_exit_status_is_in_the_help(refold: Refold) -> None:
 
 
 def test_the_version_is_the_distributions(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run from a tree that was never installed it says so instead of failing."""
+    """No second place says it."""
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "1.2.3")
     assert refold("--version").out == "refold 1.2.3\n"
-
-    def absent(name: str) -> str:
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", absent)
-    assert refold("--version") == (0, "refold (not installed)\n", "")
 
 
 def test_a_command_that_does_not_exist_is_a_usage_error(refold: Refold) -> None:
