@@ -79,21 +79,6 @@ class Anchored:
         return (word.start() for word in self._words.finditer(_lower(text)))
 
 
-class Whole:
-    """A pattern that is tried everywhere. It is compiled when it is first used, as above."""
-
-    def __init__(self, pattern: str) -> None:
-        self._source = pattern
-
-    @functools.cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(self._source)
-
-    def sub(self, repl: Callable[[re.Match[str]], str], text: str, /) -> str:
-        """The text with every match replaced."""
-        return self._pattern.sub(repl, text)
-
-
 class Token(Anchored):
     """A pattern that is tried only where a word of some length begins; both take letters as ASCII has them."""
 
@@ -161,7 +146,7 @@ SECRET_PATTERNS: tuple[SecretPattern, ...] = (
     ),
     Token(f"{_PREFIXES}|{_TOKENS}", 12, lambda shape: not re.match(_SHORT, shape)),
     Token(_DOTTED, 2, lambda shape: bool(re.match(_SHORT, shape))),
-    Whole(_HASH),
+    Anchored(r"\$(?:2|[156y]\$|argon|scrypt|pbkdf)", _HASH, re.NOFLAG),
     Anchored(
         r"hooks\.slack\.com/|/api/webhooks/|/bot\d|\.webhook\.office",
         r"(?P<keep>hooks\.slack\.com/[a-z]{1,20}/|/api/webhooks/\d{1,25}/|/bot(?=\d{5,16}:)|\.webhook\.office\.com/)"
@@ -171,7 +156,9 @@ SECRET_PATTERNS: tuple[SecretPattern, ...] = (
         "://",
         r"(?P<keep>://(?P<user>[^\s/@\"'<>:]{0,200}:)?+)(?!\[secret\])(?(user)[^\s/@\"'<>]{1,500}|[^\s/@:\"'<>]{16,500})(?=@)",
     ),
-    Whole(rf"(?i)(?P<keep>[?&](?:amp;)?(?:{_QUERY})=)(?!\[secret\])[^&\s\"'<>#\\]{{6,}}+"),
+    Anchored(
+        f"[?&](?:amp;)?(?:{_QUERY})=", rf"(?P<keep>[?&](?:amp;)?(?:{_QUERY})=)(?!\[secret\])[^&\s\"'<>#\\]{{6,}}+"
+    ),
     Anchored("bearer|basic|digest", r"(?P<keep>(?:bearer|basic|digest)\s{1,20}+)[A-Za-z0-9._~+/=-]{12,}+"),
     Anchored(
         "authorization",
@@ -202,7 +189,7 @@ SECRET_PATTERNS: tuple[SecretPattern, ...] = (
         r"(?P<keep>(?:sshpass\s{1,9}-p\s?|mysql[a-z]{0,8}\s(?:[^\n]{0,80}?\s)??-p))(?!\[secret\])[^\s\"']{3,}+",
     ),
     Anchored("login", r"(?P<keep>login\s{1,20}+\S{1,200}+\s{1,20}+password\s{1,20}+)(?!\[secret\])\S{3,}+"),
-    Whole(r"(?P<keep>\"(?:d|p|q|dp|dq|qi|k)\"\s{0,20}:\s{0,20}\")[\w-]{40,}+"),
+    Anchored('"(?:[dpqk]|d[pq]|qi)"', r"(?P<keep>\"(?:d|p|q|dp|dq|qi|k)\"\s{0,20}:\s{0,20}\")[\w-]{40,}+", re.NOFLAG),
 )
 """What `redact` masks unless it is given other patterns."""
 
