@@ -20,6 +20,7 @@ changed.
 """
 
 import difflib
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -220,17 +221,12 @@ def _defined(seq: int, event: e.AnyEvent, now: Definitions) -> Iterator[Drift]:
 
 
 def _differences(was: Sequence[dict[str, object]], now: Sequence[dict[str, object]]) -> Iterator[str]:
-    for place in range(max(len(was), len(now))):
-        held = was[place] if place < len(was) else None
-        would = now[place] if place < len(now) else None
-        if held is None or would is None or held["type"] != would["type"]:
-            if held is not None:
-                yield f"- {_shown(held)}"
-            if would is not None:
-                yield f"+ {_shown(would)}"
-        else:
+    for held, would in itertools.zip_longest(was, now):
+        if held is not None and would is not None and held["type"] == would["type"]:
             for name in dict.fromkeys([*held, *would]):
                 yield from _field(f"{_title(held)}, {name}", held.get(name), would.get(name))
+        else:
+            yield from (f"{sign} {_shown(event)}" for sign, event in (("-", held), ("+", would)) if event is not None)
 
 
 def _title(event: Mapping[str, object]) -> str:
