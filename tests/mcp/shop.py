@@ -17,7 +17,16 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, ImageContent, InputRequiredResult, TextContent, ToolAnnotations
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import BaseModel
 
 PREFIX = "dev.refold/"
@@ -182,6 +191,8 @@ async def patient(legs: int, ctx: Context) -> CallToolResult | InputRequiredResu
 
 @server.tool()
 async def picture() -> CallToolResult:
-    """Return a picture."""
+    """Return a picture, a sound and a file."""
     image = ImageContent(data="QUJDREVG", mime_type="image/png")
-    return CallToolResult(content=[TextContent(text="a picture"), image])
+    sound = AudioContent(data="QUJDREVG", mime_type="audio/wav")
+    file = EmbeddedResource(resource=BlobResourceContents(uri="file:///a", blob="QUJDREVG"))
+    return CallToolResult(content=[TextContent(text="a picture"), image, sound, file])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -101,7 +102,9 @@ def test_what_a_tool_returned_is_text_or_json_and_an_error_is_a_result(where: An
     play(Server(where), runs, runner.testing.tool_calls(("broken", {}), ("shapeless", {}), ("picture", {})))
     assert text(runs, "1.0") == '{"isError": true, "content": "Error executing tool broken: the till is empty"}'
     assert text(runs, "1.1") == "one\ntwo"
-    assert text(runs, "1.2") == ('["a picture", "[image 1: image/png, 8 characters of base64]"]')
+    *seen, sound, file = json.loads(text(runs, "1.2"))
+    assert seen == ["a picture", "[image 1: image/png, 8 characters of base64]"]
+    assert (sound["data"], file["resource"]["blob"]) == ("[8 characters of base64]",) * 2
     assert ends(runs) == []
 
 
