@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import msgspec
-import openai
 import pydantic
 from anthropic.types import message_create_params
 from openai.types.chat import completion_create_params
@@ -26,7 +24,6 @@ TASK = "Pay what is due, déjà vu 😀"
 INSTRUCTIONS = "Be brief."
 MODES = [(name, streamed) for name in DIALECTS for streamed in (False, True)]
 IDS = [f"{name}-{'streamed' if streamed else 'whole'}" for name, streamed in MODES]
-SDKS = (anthropic, openai)
 
 PARAMS: dict[tuple[str, bool], Any] = {
     ("anthropic", False): message_create_params.MessageCreateParamsNonStreaming,
