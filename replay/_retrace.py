@@ -54,8 +54,8 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
         part: `instructions`, `tools`, `messages`, `parameters` or `bound` of a request; `why`, `text` or `detail` where
             only the sentence differs; `tool NAME`, `instructions`, `parameters` or `context` of the definitions that a
             process began with.
-        was: The digest, value or sentence in the history; empty if there is none (the tool is new).
-        now: That of the current code; empty if there is none (the tool is gone).
+        was: The digest, value or sentence in the history; empty for a tool.
+        now: That of the current code; for a tool what it declares otherwise, in words, or that it is `new` or `gone`.
     """
 
     seq: int

@@ -74,14 +74,10 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
     max_calls: int | None = None
     parallel: bool = False
 
-    def other(self, than: ToolDefinition | None) -> dict[str, object]:
-        """The fields that differ from those of another definition, with the values here; all if there is no other."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in fields.items() if than is None or value != getattr(than, name)}
-
     def changes(self, was: ToolDefinition) -> str:
         """What it declares otherwise than before, in words."""
-        return ", ".join(_change_of(name, getattr(was, name), value) for name, value in self.other(was).items())
+        pairs = ((name, getattr(was, name), getattr(self, name)) for name in self.__struct_fields__)
+        return ", ".join(_change_of(*pair) for pair in pairs if pair[1] != pair[2])
 
 
 def _change_of(name: str, was: object, now: object) -> str:
@@ -111,18 +107,18 @@ class Definitions(msgspec.Struct, frozen=True, kw_only=True):
     parallel: int = 8
 
     def changed(self, now: Definitions) -> list[tuple[str, str, str]]:
-        """What differs in `now`: the name of the part (a tool's is `tool NAME`), what it was, what it is."""
+        """What differs in `now`: the name of the part, what it was, what it is.
+
+        Of a tool, whose part is `tool NAME`, nothing and what changed, in words.
+        """
         parts = [(part, str(getattr(self, part)), str(getattr(now, part))) for part in DEFINED]
         names = sorted(self.tools.keys() | now.tools.keys())
-        pairs = [(name, self.tools.get(name), now.tools.get(name)) for name in names]
-        parts += [(f"tool {name}", _text(was, tool), _text(tool, was)) for name, was, tool in pairs]
+        parts += [(f"tool {name}", "", _change(self.tools.get(name), now.tools.get(name))) for name in names]
         return [part for part in parts if part[1] != part[2]]
 
     def drift(self, now: Definitions) -> list[str]:
         """What differs in `now`, each part in words; of a tool, every value that was declared otherwise."""
-        parts = [part for part, *_ in self.changed(now)]
-        tools = {f"tool {name}": (self.tools.get(name), now.tools.get(name)) for name in self.tools | now.tools}
-        return [f"{part} ({_change(*tools[part])})" if part in tools else part for part in parts]
+        return [f"{part} ({what})" if part.startswith("tool ") else part for part, _, what in self.changed(now)]
 
 
 def _change(was: ToolDefinition | None, now: ToolDefinition | None) -> str:
@@ -153,11 +149,6 @@ class Loosened(msgspec.Struct, frozen=True, kw_only=True):
 
 def _strictness(effect: Effect | None) -> int:
     return -1 if effect is None else get_args(Effect).index(effect)
-
-
-def _text(tool: ToolDefinition | None, other: ToolDefinition | None) -> str:
-    """What a tool declares otherwise than another one; empty when there is no such tool."""
-    return "" if tool is None else ", ".join(f"{name}={value}" for name, value in tool.other(other).items())
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True):

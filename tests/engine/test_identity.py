@@ -120,9 +120,7 @@ def test_drift_names_what_changed_in_a_declaration(runs: Path) -> None:
     stage.start(PAY, paying([]), runs=runs)
     changed = stage.agent(PAY, paying([], timeout=5))
     drift = [part for part in runner.review.retrace("r", changed, runs=runs).drift if part.part == "tool pay"]
-    assert [(part.was, part.now) for part in drift] == [
-        ("visible_within=60.0, timeout=60.0", "visible_within=5, timeout=5")
-    ]
+    assert [(part.was, part.now) for part in drift] == [("", "visible_within 60.0 -> 5, timeout 60.0 -> 5")]
 
 
 @pytest.mark.fault("what happened is lost on the way to the next run")

@@ -243,7 +243,7 @@ def test_what_is_declared_otherwise_is_named(runs: Path) -> None:
 
     told = runner.review.retrace("r", stage.agent([], pay, parallel=2), runs=runs)
     assert {part.part: (part.was, part.now) for part in told.drift if part.tag == "run_started"} == {
-        "tool pay": ("parallel=True", "parallel=False"),
+        "tool pay": ("", "parallel True -> False"),
         "parallel": ("8", "2"),
     }
     assert told.divergence is not None

@@ -70,7 +70,7 @@ def test_a_tool_is_called_so_often_and_no_more(tmp_path: Path) -> None:
     more = made.replace(tools=[runner.Tool(lambda order: order, effect="reads", name="look", max_calls=9), pay])
     found = runner.review.retrace(RUN, more, runs=tmp_path)
     assert found.divergence is not None
-    assert "max_calls=9" in repr(found.drift)
+    assert "max_calls 3 -> 9" in repr(found.drift)
     forked = runner.fork(RUN, at=4, runs=tmp_path, new="f1", who="ada")
     assert forked.tried["look"] >= 2
 

@@ -23,7 +23,7 @@ ends, after {lease:g} s at most, and another carries them on. From then on it
 begins nothing that goes through runner.web or asks call.holding() first; what
 asks nothing ends by its tool's timeout, and no lookup that finds nothing is
 believed before that. A key closes every gap."""
-_DIGEST, _OF_TOOL = re.compile("([0-9a-f]{16,128})?"), re.compile("digest=[0-9a-f]+(, )?")
+_DIGEST = re.compile("([0-9a-f]{16,128})?")
 
 
 @click.command()
@@ -78,16 +78,12 @@ def _by_part(drift: tuple[Drift, ...]) -> dict[tuple[str, str], list[Drift]]:
 
 def _change(drift: Drift) -> str:
     """What changed. A digest says nothing to a person but that it did."""
-    was, now = drift.was, drift.now
-    if all(_DIGEST.fullmatch(value) for value in (was, now)):
+    if drift.part.startswith("tool "):
+        return one_line(drift.now, 160)
+    if all(_DIGEST.fullmatch(value) for value in (drift.was, drift.now)):
         return "changed"
-    if drift.part.startswith("tool ") and not (was and now):
-        return "new" if now else "gone"
-    said = ["description or arguments changed"] if _OF_TOOL.match(now) else []
-    was, now = (one_line(_OF_TOOL.sub("", value, 1), 80) for value in (was, now))
-    if was or now:
-        said.append(f"{was or 'none'} was, {now or 'none'} now")
-    return ", ".join(said)
+    was, now = (one_line(value, 80) for value in (drift.was, drift.now))
+    return f"{was or 'none'} was, {now or 'none'} now"
 
 
 @click.command()
