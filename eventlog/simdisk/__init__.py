@@ -16,15 +16,16 @@ may leave:
 
 What may be in an image: of every 512-byte sector that was not synced any version since the last sync, each sector by
 itself; of a file that grew any size, and NULs or a deleted file's bytes where nothing was written durably; of names
-any subset of the changes until their directory is synced. What is assumed: a sync that returned keeps its promise, a
-sector is written whole or not at all, a name never stands for nothing while it is replaced, and what a deleted file
-left is not itself a whole line of a log.
+any subset of the changes until their directory is synced, or in the model `ext4` the first so many of all. What is
+assumed: a sync that returned keeps its promise, a sector is written whole or not at all, a name never stands for
+nothing while it is replaced, and what a deleted file left is not itself a whole line of a log.
 
 - A process that dies is `Process.die()`: the page cache stays, and another `Process` of the machine goes on with it.
 - `DiskProxy` is a disk before another one, to make your own of: one that fails, or dies (`Killed`), where a test says.
 - A crash inside a recovery is a record that began on an image: `cuts(after.trace, start=cut.image)`.
 """
 
+from eventlog.simdisk._directories import Model
 from eventlog.simdisk._image import Image
 from eventlog.simdisk._machine import Machine
 from eventlog.simdisk._power_cut import Cut, cuts
@@ -40,6 +41,7 @@ __all__ = [
     "Image",
     "Killed",
     "Machine",
+    "Model",
     "Named",
     "Op",
     "Process",

@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
-from eventlog.simdisk._directories import Directories, Names
+from eventlog.simdisk._directories import MODELS, Model, Names
 from eventlog.simdisk._image import EMPTY, Image, disposable
 from eventlog.simdisk._sectors import Sectors
 from eventlog.simdisk._trace import ROOT, Named, Op, Sized, Synced, Wrote
@@ -32,9 +32,9 @@ class Cut(NamedTuple):
 class Platter:
     """What one disk may hold, as operations go on."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, model: Model, image: Image) -> None:
         self._surfaces = defaultdict(Sectors, {number: Sectors(data) for number, data in image.files.items()})
-        self._directories = Directories(image.directories)
+        self._directories = MODELS[model](image.directories)
 
     def apply(self, op: Op) -> None:
         match op:
@@ -43,8 +43,9 @@ class Platter:
             case Sized(file=file, size=size):
                 self._surfaces[file].resize(size)
             case Synced(number=number):
+                resized = len(self._surfaces[number].sizes()) > 1
                 self._surfaces[number].sync()
-                self._directories.synced(number)
+                self._directories.synced(number, resized=resized)
             case Named(changes=changes, directory=made):
                 self._directories.change(changes, made)
 
@@ -95,14 +96,20 @@ class _Tree:
 
 
 def cuts(
-    trace: Sequence[Op], *, start: Image = EMPTY, first: int = 0, limit: int = LIMIT, seed: int = 0
+    trace: Sequence[Op],
+    model: Model = "posix",
+    *,
+    start: Image = EMPTY,
+    first: int = 0,
+    limit: int = LIMIT,
+    seed: int = 0,
 ) -> Iterator[Cut]:
     """Give the images that a power cut may leave after each operation of a record, from operation `first` on.
 
-    `start` is the image that the record began on. About `limit` images of each cut at most; equal ones are given
-    once a cut. The same arguments give the same images in the same order.
+    `model` says what the disk may do with names, `start` is the image that the record began on. About `limit` images
+    of each cut at most; equal ones are given once a cut. The same arguments give the same images in the same order.
     """
-    platter = Platter(start)
+    platter = Platter(model, start)
     for after in range(len(trace) + 1):
         if after:
             platter.apply(trace[after - 1])

@@ -87,14 +87,15 @@ def test_what_is_no_regular_file_is_never_a_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("power cut while a request is posted")
-def test_a_power_cut_leaves_a_posted_request_whole_or_none_and_keeps_one_that_was_left() -> None:
+@pytest.mark.parametrize("model", ["ext4", "posix"])
+def test_a_power_cut_leaves_a_posted_request_whole_or_none_and_keeps_one_that_was_left(model: simdisk.Model) -> None:
     """Once `post` returned it is durable, its directory included."""
     machine = _machine()
     began = len(machine.trace)
     assert eventlog.Directory(RUNS, disk=simdisk.Process(machine)).post("r", "stop", b"one" * 400)
     ended = len(machine.trace)
     seen = set()
-    for cut in simdisk.cuts(machine.trace, start=machine.image, first=began, limit=64, seed=1):
+    for cut in simdisk.cuts(machine.trace, model, start=machine.image, first=began, limit=64, seed=1):
         store = eventlog.Directory(RUNS, disk=simdisk.Process(simdisk.Machine(cut.image), pid=2))
         found = store.inbox("r").requests
         seen.add((bool(found), cut.after == ended))

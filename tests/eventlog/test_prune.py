@@ -105,13 +105,14 @@ def test_a_death_at_any_operation_leaves_the_run_or_its_tombstone_and_the_next_p
 
 
 @pytest.mark.fault("a power cut while a run is pruned")
-def test_a_power_cut_leaves_the_run_or_its_tombstone_and_never_neither() -> None:
+@pytest.mark.parametrize("model", ["ext4", "posix"])
+def test_a_power_cut_leaves_the_run_or_its_tombstone_and_never_neither(model: simdisk.Model) -> None:
     """Once pruning returned, the id is taken for good."""
     machine = _machine()
     began = len(machine.trace)
     assert _pruned(_on(machine)) == [None]
     seen = set()
-    for cut in simdisk.cuts(machine.trace, start=machine.image, first=began, limit=64, seed=1):
+    for cut in simdisk.cuts(machine.trace, model, start=machine.image, first=began, limit=64, seed=1):
         if _has_two_names(cut.image):
             continue  # a rename is atomic: no file system gives a directory two names
         booted = simdisk.Machine(cut.image)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import eventlog
-from eventlog import _snapshot
+from eventlog import _snapshot, simdisk
 from tests.eventlog.making import AT, OPENING, event, segment
 from tests.eventlog.powerloss.sweep import Tally, deaths, power
 from tests.support.disks import Quick
@@ -178,13 +178,14 @@ def test_sigkill_between_a_lines_sync_and_the_head_leaves_no_status_that_forgets
 
 @pytest.mark.unmeasured
 @pytest.mark.fault("a power cut around a status")
-def test_no_crash_leaves_a_status_of_other_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["ext4", "posix"])
+def test_no_crash_leaves_a_status_of_other_lines(model: simdisk.Model, tmp_path: Path) -> None:
     """Every image of a power cut, and of a death with a power cut after it, is asked for its status."""
     tally = Tally(tmp_path)
     steps = ("create", "one", "close", "two", "close")
-    power(tally, steps, limit=32)
+    power(tally, steps, model, limit=32)
     for fault in deaths(steps):
-        power(tally, steps, since="fault", faults=[fault], limit=4)
+        power(tally, steps, model, since="fault", faults=[fault], limit=4)
     assert not tally.violations, tally.violations[:3]
     assert len(tally.images) > 100
 

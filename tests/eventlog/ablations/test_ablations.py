@@ -112,6 +112,6 @@ def test_a_violation_is_kept_with_the_command_that_repeats_it(tmp_path: Path) ->
     (kept,) = tmp_path.iterdir()
     assert str(kept) in tally.violations[0]
     report = (kept / "REPORT").read_text()
-    assert "repeat: python -m tests.eventlog.powerloss create,two,one --limit 64\n" in report
+    assert "repeat: python -m tests.eventlog.powerloss create,two,one --model ext4 --limit 64\n" in report
     assert "wrote 256 bytes at 0 of /runs/r/head" in report
     assert len(eventlog.store(kept / "disk/runs").read("r").lines) == 2

@@ -1,4 +1,4 @@
-"""Repeat one sweep, as a kept report says: `python -m tests.eventlog.powerloss create,two,one`."""
+"""Repeat one sweep, as a kept report says: `python -m tests.eventlog.powerloss create,two,one --model ext4`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tests.eventlog.powerloss.census import MODELS
 from tests.eventlog.powerloss.story import STEPS
 from tests.eventlog.powerloss.sweep import Tally, power, understood
 
@@ -15,6 +16,7 @@ def main() -> int:
     about = "Sweep one story with power cuts."
     parser = argparse.ArgumentParser(prog="python -m tests.eventlog.powerloss", description=about)
     parser.add_argument("steps", help=f"comma-separated, create first: create, {', '.join(STEPS)}")
+    parser.add_argument("--model", choices=MODELS, default="posix")
     parser.add_argument(
         "--fault",
         action="append",
@@ -29,6 +31,7 @@ def main() -> int:
     power(
         tally,
         given.steps.split(","),
+        given.model,
         faults=[understood(fault) for fault in given.fault],
         limit=given.limit,
         inside=given.inside,

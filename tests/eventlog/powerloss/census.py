@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tests.eventlog.powerloss.sweep import Tally, deaths, failing_syncs, power, sequences, two_deaths
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from eventlog.simdisk import Model
+
     Piece = Callable[[Path | None], Tally]
 
+MODELS: tuple[Model, ...] = ("ext4", "posix")
 PROCESSES = 2
 STORIES: tuple[tuple[str, ...], ...] = (
     ("create", "two", "one", "one"),
@@ -63,15 +67,15 @@ def _count(place: Path | None, piece: Piece) -> Tally:
 
 def _sequences(steps: list[tuple[str, ...]], place: Path | None, *, inside: int, limit: int) -> Tally:
     tally = Tally(place)
-    for sequence in steps:
-        power(tally, sequence, since="last step", limit=limit, inside=inside)
+    for sequence, model in product(steps, MODELS):
+        power(tally, sequence, model, since="last step", limit=limit, inside=inside)
     return tally
 
 
 def _deaths(story: tuple[str, ...], place: Path | None) -> Tally:
     tally = Tally(place)
-    for fault in deaths(story):
-        power(tally, story, since="fault", faults=[fault], limit=8)
+    for fault, model in product(deaths(story), MODELS):
+        power(tally, story, model, since="fault", faults=[fault], limit=8)
     return tally
 
 
@@ -84,6 +88,6 @@ def _two_deaths(story: tuple[str, ...], place: Path | None) -> Tally:
 
 def _failing_syncs(story: tuple[str, ...], place: Path | None) -> Tally:
     tally = Tally(place)
-    for fault in failing_syncs(story):
-        power(tally, story, since="fault", faults=[fault], limit=8)
+    for fault, model in product(failing_syncs(story), MODELS):
+        power(tally, story, model, since="fault", faults=[fault], limit=8)
     return tally

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from eventlog.simdisk import Cut
+    from eventlog.simdisk import Cut, Model
     from tests.support.faulty_disk import Pages
 
 Since = Literal["start", "last step", "fault"]
@@ -105,6 +105,7 @@ def plain(disk: eventlog.Disk) -> eventlog.Disk:
 def power(
     tally: Tally,
     steps: Sequence[str],
+    model: Model = "posix",
     *,
     since: Since = "start",
     on: Found = NOTHING,
@@ -121,7 +122,7 @@ def power(
     the sweep as the arguments of `tests.eventlog.powerloss`; it is made of the others unless the
     sweep is within another one.
     """
-    name = name or _arguments(steps, faults, limit, inside)
+    name = name or _arguments(steps, model, faults, limit, inside)
     story = Story(Machine(on.image, seed=int(on is not NOTHING)), on.promise, faults=faults, wrap=wrap)
     first = 0
     try:
@@ -133,17 +134,18 @@ def power(
         tally.violations.append(f"{name}: {broken}")
         return
     tally.faults += bool(story.refused)
-    for cut in simdisk.cuts(story.machine.trace, start=on.image, first=first, limit=limit):
+    for cut in simdisk.cuts(story.machine.trace, model, start=on.image, first=first, limit=limit):
         found = story.at(cut.after)
         good = tally.judge(cut, found, story, name)
         if good and inside and int.from_bytes(cut.image.key[:4], "big") % inside == 0:
             again = ("reopen", "two") if found[-1].held else ("create", "two")
-            power(tally, again, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
+            power(tally, again, model, on=Found(cut.image, found[-1]), limit=INSIDE, name=name)
 
 
-def _arguments(steps: Sequence[str], faults: Sequence[Fault], limit: int, inside: int) -> str:
+def _arguments(steps: Sequence[str], model: Model, faults: Sequence[Fault], limit: int, inside: int) -> str:
     given = [
         ",".join(steps),
+        f"--model {model}",
         f"--limit {limit}",
         *(f"--fault {written(fault)}" for fault in faults),
     ]
