@@ -22,7 +22,8 @@ digit first, no dot last, and no device's name (`con`, `nul`, `com1` ...) before
 - `torn-<segment>-<sha256>`: bytes of unfinished saves, cut off by a later writer, named by their digest;
 - `snap-<seq>.json`: snapshots, never needed to read the lines; `status`: what the writer said of the run when it closed
   it, never needed either; `.tmp-*`: disposable at any time;
-- `inbox/`: requests to whoever writes the run, a file each, no part of the log. Other files are not ours.
+- `inbox/`: requests to whoever writes the run, a file each, no part of the log; `copy`: only in a copy, which no writer
+  takes. Other files are not ours.
 
 A run that was pruned is only a file `<runs>/.pruned/<run id>` (`_tombstone`).
 
@@ -82,7 +83,7 @@ look at what is left of the last segment, trailing NULs dropped; the first of th
   itself, and no other whole line (no NUL in it, beginning like a line), lies after them: torn, a save that never
   finished. It was not acknowledged, and is no part of the log;
 - anything else: damaged. So is anything left in another segment, a missing segment, a segment without a whole
-  header.
+  header. A directory that has neither a segment nor a head never became a run.
 
 Damaged means that something durable was lost or changed. The chain shows accidents to anyone, and tampering only to
 someone who kept a later `sum` elsewhere: whoever can write the file can also write a new chain.
