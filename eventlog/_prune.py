@@ -4,26 +4,31 @@ The tombstone is durable before anything of its run is touched. Then the run's d
 under a temporary name, in one step, and when that is durable its files are removed. So at every moment a run is there
 whole, or its tombstone is; what a crash leaves is disposable, and the next pruning removes it. Whoever prunes shares a
 lock on the directory of tombstones; only who has it alone removes what others left.
+
+Whoever prunes may do so because the disk is full, and a tombstone needs room. So where there is none, the statuses of
+the runs that are to go make some: they are read from the logs then.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from eventlog import _listing, _tombstone
 from eventlog._atomic_write import remove, write_atomically
 from eventlog._disk import Disk
 from eventlog._files import Files
 from eventlog._lock import take
-from eventlog._names import TEMPORARY, check_id, is_id
+from eventlog._names import STATUS, TEMPORARY, check_id, is_id
 from eventlog._os_errors import reading, writing
-from eventlog._own import Within, open_run
+from eventlog._own import Within, let_go, open_run
 from eventlog._scan import once, place
 from eventlog._tombstone import Tombstone
-from eventlog.errors import DiskFailed, LogError
+from eventlog.errors import DiskFailed, DiskFull, LogError
 
+T = TypeVar("T")
 _TRIES: Final = 1000
 _MOMENT: Final = 0.005
 
@@ -32,14 +37,35 @@ def prune(
     disk: Disk, runs: Path, ended: Mapping[str, dict[str, str]], *, force: bool
 ) -> Iterator[tuple[str, LogError | None]]:
     """Remove runs, each leaving a tombstone with these words; give each with what kept it here, or None."""
-    with _opened(disk, runs, force=force) as own_disk:
+    with contextlib.ExitStack() as held:
+        makes_room = functools.partial(_make_room, disk, runs, ended, force=force)
+        own_disk = _again(lambda: held.enter_context(_opened(disk, runs, force=force)), makes_room)
         for run, words in ended.items():
             try:
-                _pruned(disk, own_disk, runs / check_id(run), words, force=force)
+                one = functools.partial(_pruned, disk, own_disk, runs / check_id(run), words, force=force)
+                _again(one, makes_room)
             except LogError as error:
                 yield run, error
             else:
                 yield run, None
+
+
+def _again(act: Callable[[], T], makes_room: Callable[[], None]) -> T:
+    try:
+        return act()
+    except DiskFull:
+        makes_room()
+        return act()
+
+
+def _make_room(disk: Disk, runs: Path, ended: Iterable[str], *, force: bool) -> None:
+    for run in filter(is_id, ended):
+        with contextlib.suppress(OSError, LogError):
+            own = open_run(disk, runs, runs / run, force=force)
+            try:
+                disk.unlink(runs / run / STATUS, within=own)
+            finally:
+                let_go(disk, own)
 
 
 def forget(disk: Disk, runs: Path, before: datetime, *, force: bool, dry: bool) -> list[str]:
@@ -82,6 +108,7 @@ def _pruned(disk: Disk, own_disk: Disk, directory: Path, words: dict[str, str], 
         last = reading.lines[-1]
         stone = Tombstone(at=last.at, sum=last.sum, parent=parent, words=words)
         data = _tombstone.encode(run, last.seq, stone)
+        lock.wipe()  # on a full disk, for the tombstone
         disk.close(write_atomically(own_disk, stones, run, [data], lock.check))
         disk.sync_dir(stones)
         moved = stones / f"{TEMPORARY}{disk.random(8)}"

@@ -226,3 +226,43 @@ def test_a_tombstone_that_cannot_be_read_still_keeps_the_id_and_is_not_forgotten
 def _has_two_names(image: simdisk.Image) -> bool:
     names = [number for names in image.directories.values() for number in names.values() if number in image.directories]
     return len(names) > len(set(names))
+
+
+class Blocks(simdisk.DiskProxy):
+    """A disk with no block left but those that are given back: each directory takes one, a file one for each KiB."""
+
+    def __init__(self, machine: simdisk.Machine) -> None:
+        super().__init__(simdisk.Process(machine, 2))
+        self._machine = machine
+        self._most = self._used()
+
+    def _used(self) -> int:
+        named = {number for names in self._machine.directories.values() for number in names.values()}
+        return sum(-(-len(self._machine.files.get(number, b"d")) // 1024) for number in named)
+
+    def forward(self, verb: str, *given: Any, **named: Any) -> Any:
+        """Do it, or refuse what takes a block more than there are."""
+        if verb == "mkdir" and self._used() >= self._most:
+            raise OSError(errno.ENOSPC, "no room")
+        if verb == "write_some":
+            fd, data, offset = given
+            size = self.inner.fstat(fd).st_size
+            more = -(-max(size, offset + len(data)) // 1024) - -(-size // 1024)
+            if self._used() + more > self._most:
+                raise OSError(errno.ENOSPC, "no room")
+        return super().forward(verb, *given, **named)
+
+
+@pytest.mark.fault("full disk")
+def test_runs_are_pruned_from_a_disk_without_a_free_block() -> None:
+    """Whoever prunes may do so for that: the statuses of what is to go make room for the first tombstone."""
+    machine = simdisk.Machine()
+    store = eventlog.Directory(RUNS, disk=simdisk.Process(machine))
+    for run in ("s", "t"):
+        with store.create(run, at=making.AT, events=[making.OPENING]) as log:
+            log.status = {"what": "became of it"}
+    full = Blocks(machine)
+    with pytest.raises(OSError, match="no room"):
+        full.mkdir(RUNS / "more")
+    assert [*eventlog.Directory(RUNS, disk=full).prune({"s": {}, "t": {}})] == [("s", None), ("t", None)]
+    assert sorted(_on(machine).forget(END + timedelta(days=1))) == ["s", "t"]
