@@ -9,6 +9,7 @@ import eventlog
 import runner
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold
+from tests.support.unmeasured import SILENT
 
 
 def test_every_interrupted_run_of_the_agent_is_carried_on_and_no_other(refold: Refold, runs: Path) -> None:
@@ -118,7 +119,9 @@ def test_after_a_signal_no_other_run_is_begun_even_if_the_one_at_work_got_done(p
     """The reply that was on its way was its answer; the signal is not forgotten for that."""
     for run in ("first-run", "second-run"):
         runner.enqueue(agents.ending, "end", runs=runs, run=run)
-    said = process("resume", "--all", Agent("ending")).ends(1, "second-run  done\n", err="not resumed: first-run\n")
+    said = process("resume", "--all", Agent("ending"), env=SILENT).ends(
+        1, "second-run  done\n", err="not resumed: first-run\n"
+    )
     assert "Interrupted" not in said.err
 
 
