@@ -70,10 +70,9 @@ test-fast: $(READY)
 slow: $(READY)
 	$(RUN) pytest -p tests.support.slow
 
-# The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted. Many of them wait for
-# processes more than they compute, so there is one at work more than there are processors.
+# The long tests: minutes of simulated power cuts, faults and deaths. They print what they counted.
 test-full: $(READY)
-	$(RUN) pytest -n$$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m '$(if $(UNMEASURED),full or unmeasured,full)' -p tests.support.figures -o faulthandler_timeout=900
+	$(RUN) pytest -m '$(if $(UNMEASURED),full or unmeasured,full)' -p tests.support.figures -o faulthandler_timeout=900
 
 # Which tests try which fault: a table made from the tests' marks.
 faults: $(READY)
