@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import eventlog
@@ -228,6 +229,12 @@ def _has_two_names(image: simdisk.Image) -> bool:
     return len(names) > len(set(names))
 
 
+class Became(msgspec.Struct):
+    """A status."""
+
+    what: str
+
+
 class Blocks(simdisk.DiskProxy):
     """A disk with no block left but those that are given back: each directory takes one, a file one for each KiB."""
 
@@ -260,7 +267,7 @@ def test_runs_are_pruned_from_a_disk_without_a_free_block() -> None:
     store = eventlog.Directory(RUNS, disk=simdisk.Process(machine))
     for run in ("s", "t"):
         with store.create(run, at=making.AT, events=[making.OPENING]) as log:
-            log.status = {"what": "became of it"}
+            log.status = Became("done")
     full = Blocks(machine)
     with pytest.raises(OSError, match="no room"):
         full.mkdir(RUNS / "more")
