@@ -130,7 +130,7 @@ def _show_beginning(opened: opening.Opened) -> None:
     try:
         first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
         opened.life.show(opened.state, first)
-    except BaseException:
+    except BaseException:  # an interrupt too gives the lock back
         opened.life.end()
         raise
 

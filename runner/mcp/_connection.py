@@ -124,9 +124,10 @@ class Connection:
             self._ended.set()
 
     async def _asked(self, context: Any, params: Any) -> mcp.types.ElicitResult:  # noqa: ARG002 (the SDK's signature)
-        """A question that came in the middle of a call, as older servers ask. It is the only call's that can ask.
+        """A question that came in the middle of a call, as older servers ask: it names no call.
 
-        Calls of one run that can change something run one by one; of several at once nobody can say which one asks.
+        With one call in flight here it is that one's. Of several at once, which may be of several runs, nobody can say
+        which one asks: the server is told that nobody answers, and each of them asks its person.
         """
         answers = [elicitation.form(params) for elicitation in self._users if elicitation is not None]
         return answers[0] if len(answers) == 1 else mcp.types.ElicitResult(action="cancel")

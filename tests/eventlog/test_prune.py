@@ -21,7 +21,7 @@ END = making.AT + timedelta(seconds=2)
 
 
 def _machine() -> simdisk.Machine:
-    """A run with every kind of file: segments, a snapshot, a status, an inbox."""
+    """A run with segments, a snapshot and an inbox."""
     machine = simdisk.Machine()
     store = eventlog.Directory(RUNS, disk=simdisk.Process(machine))
     with store.create("r", at=making.AT, events=[making.OPENING]) as log:
