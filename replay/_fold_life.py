@@ -75,8 +75,12 @@ def _reopen(call: CallState, at: datetime, *, clock_back: bool, lease_lost: bool
 
 
 def _new_life(state: Draft, at: datetime, *, clock_back: bool = False, lease_lost: bool = False) -> None:
+    """After a stop failures are counted anew. When the model wants to be asked stays, unless it was what stopped."""
     if state.stopped is not None:
-        state.stopped, state.failures, state.replies_refused = None, Failures(), 0
+        failed, by_model = state.failures, state.stopped.reason in ("ModelUnavailable", "ConversationRefused")
+        again = by_model or failed.retry_after is None
+        state.failures = Failures() if again else Failures(at=failed.at, retry_after=failed.retry_after)
+        state.stopped, state.replies_refused = None, 0
     state.ask, state.spent = None, lose(state.spent, state.ask)
     state.calls = tuple(_reopen(c, at, clock_back=clock_back, lease_lost=lease_lost) for c in state.calls)
 

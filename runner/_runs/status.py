@@ -127,7 +127,8 @@ def _wake(state: State, at: datetime | None) -> datetime | None:
     if state.phase == "new" or state.over:
         return None
     if state.stopped is not None and state.stopped.reason == "ModelUnavailable" and state.failures.transient:
-        return at and at + RETRY[min(state.unavailable, len(RETRY)) - 1]
+        asked_for = timedelta(seconds=state.failures.retry_after or 0.0)
+        return at and at + max(RETRY[min(state.unavailable, len(RETRY)) - 1], asked_for)
     if state.stopped is not None and state.stopped.reason != "Interrupted":
         return None
     if state.phase == "paused" and state.waiting and not (state.child_is_due and not state.unanswered):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -24,6 +25,7 @@ from replay.events import (
 from replay.messages import AssistantMessage, Message, Reply, ToolCall, ToolResults, Usage, UserMessage
 from replay.values import Limits, Summary
 from runner._policy import request
+from runner._runs import status
 from runner.errors import STOPS
 from tests.support import tools
 from tests.support.story import Story, only
@@ -77,6 +79,32 @@ def test_a_permanent_failure_stops_at_once_and_a_resume_asks_again_from_one() ->
     story.die()
     asked = only(ModelAsked, story.go())
     assert asked.n == 1
+
+
+@pytest.mark.parametrize("reason", ["Interrupted", "Parked", "TurnLimit"])
+def test_a_stop_forgets_how_often_the_model_failed_and_not_when_it_wants_to_be_asked_again(reason: str) -> None:
+    """A worker that is deployed anew asked a provider at once that had said in how long: a kill did not."""
+    story = Story(tools.agent())
+    story.go()
+    due = only(WaitUntil, failed(story, retry_after=300)).until
+    story.go(RunStopped(reason=reason, detail="deploy"))
+    story.die()
+    assert only(WaitUntil, story.go()).until == due
+    story.now = due
+    assert only(ModelAsked, story.go()).n == 1
+
+
+def test_a_worker_comes_back_no_sooner_than_the_model_wants_and_a_person_whenever_they_like() -> None:
+    """Who resumes a run that its model stopped by hand may have changed the model, or paid."""
+    story = Story(tools.agent())
+    story.go()
+    while not isinstance(said := failed(story, retry_after=1800)[-1], RunStopped):
+        assert isinstance(said, WaitUntil)
+        story.now = said.until
+        story.go()
+    assert status.of(story.state).wake == story.now + timedelta(seconds=1800)
+    story.die()
+    assert only(ModelAsked, story.go()).n == 1
 
 
 def test_a_reply_ends_the_row_of_failures() -> None:

@@ -218,6 +218,8 @@ def _all() -> list[Position]:
         ((*PAUSING, AGAIN), TOOLS),
         (DONE, FORKED),
         (LOOKING, RunResumed(host="h", pid=2, counted=True, clock_back=True, definitions=DEFINITIONS)),
+        ((ASKED, FAILED, STOPPED), RESUMED),
+        ((ASKED, FAILED, UNAVAILABLE), RESUMED),
     ]
     found = [Position(replay.NEW, STARTED), *(Position(after(*events), event) for events, event in made)]
     found.append(Position(replay.NEW, replace(STARTED, framework="python", trace="00-1-2-01")))
