@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -120,12 +121,19 @@ def _did_nothing(call: Call, body: functools.partial[object], error: BaseExcepti
 
 
 def retry_after(call: Call, error: BaseException) -> float | None:
-    """Seconds after which the attempt is worth repeating. A read that says nothing about it is judged by its error."""
-    if isinstance(error, ToolFailed):
-        return sanitize.seconds(error.retry_after)
-    if isinstance(error, OutcomeUnknown):
-        return sanitize.seconds(error.retry_after if error.retry_after is not None or call.acts else SOON)
-    return None if call.acts else sanitize.seconds(worth_repeating(error))
+    """Seconds after which the attempt is worth repeating. A read that says nothing about it is judged by its error.
+
+    What is no time that anyone can wait still says that a repeat is worth making: at the schedule's, or at the latest.
+    """
+    if isinstance(error, ToolFailed | OutcomeUnknown):
+        asked: Any = error.retry_after
+        if asked is None and isinstance(error, OutcomeUnknown) and not call.acts:
+            asked = SOON
+    else:
+        asked = None if call.acts else worth_repeating(error)
+    if isinstance(asked, int | float) and asked > sanitize.MAX_WAIT:
+        return sanitize.MAX_WAIT
+    return None if asked is None else sanitize.seconds(asked) or 0.0
 
 
 def type_of(error: BaseException) -> str:
