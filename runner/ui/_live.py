@@ -3,6 +3,7 @@
 What happens is told as server-sent events, which are made once. A page that is slow or comes late gets the newest of
 each kind, never a backlog, and nobody is told more often than every `QUIET` seconds. A secret may be split over pieces
 of text: what is sent is the masked end of all the text so far, without its last word, which may be a secret's start.
+A text with no place in `MOST` characters that a secret does not go across is one secret, to its end.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any
 import eventlog
 import replay
 import runner
+from runner._agent.redact import MASK
 from runner.review import Audited
 
 TAIL = 4000
 """Characters of the end of a text that are sent."""
+MOST = 16 * TAIL
+"""Characters that are looked at for secrets each time."""
 QUIET = 0.15
 """Seconds in which what happens is gathered."""
 BEAT = 15.0
@@ -93,7 +97,7 @@ class _Followed:
         self._news: dict[str, tuple[int, str]] = {}  # the newest of each kind, with its number
         self._number = 0
         self._saved(after)
-        self._said, self._ask, self._fresh = "", (0, 0), False
+        self._said, self._ask, self._fresh = _Said(), (0, 0), False
         self._changed, self._over = asyncio.Event(), False
         self._due: asyncio.TimerHandle | None = None
         self._told = 0.0
@@ -139,10 +143,12 @@ class _Followed:
     def _take(self, told: Any) -> None:
         if told.kind == "saved":
             self._news.clear()
-            self._said, self._fresh = "", False
+            self._said, self._fresh = _Said(), False
             self._saved(told.seq)
         elif told.kind == "text":
-            self._said = (self._said if (told.turn, told.n) == self._ask else "") + told.text
+            if (told.turn, told.n) != self._ask:
+                self._said = _Said()
+            self._said.text += told.text
             self._ask, self._fresh = (told.turn, told.n), True
         elif told.kind == "progress":
             text = runner.review.redact(told.text)
@@ -163,12 +169,30 @@ class _Followed:
         """Wake every page."""
         self._due, self._told = None, time.monotonic()
         if self._fresh:
-            self._put("text", {"text": _shown(self._said)})
+            self._put("text", {"text": self._said.shown()})
             self._fresh = False
         self._changed.set()
         self._changed = asyncio.Event()
 
 
-def _shown(said: str) -> str:
-    masked = runner.review.redact(said[-2 * TAIL :].rpartition(" ")[0])
-    return masked[TAIL if len(said) > 2 * TAIL else 0 :][-TAIL:]  # a secret may be cut where this part begins
+class _Said:
+    """A text that is being written, from the last place on across which no secret goes."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._is_secret = False
+
+    def shown(self) -> str:
+        """The masked end of what is complete."""
+        if self._is_secret:
+            self.text = ""
+            return MASK
+        whole = self.text.rpartition(" ")[0]
+        masked = runner.review.redact(whole)
+        if len(whole) > 3 * TAIL:
+            first, last = whole[: -2 * TAIL], whole[-2 * TAIL :]
+            if runner.review.redact(first) + runner.review.redact(last) == masked:
+                self.text = self.text[len(first) :]
+            else:
+                self._is_secret = len(whole) > MOST
+        return masked[-TAIL:]
