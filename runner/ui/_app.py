@@ -54,7 +54,8 @@ def app(
         identify: Says who sent a request, or None for somebody without a name; it may be async.
         allow: Whether a person may do something with a run: `read`, `download`, `answer`, `park`, `resume`, `stop`,
             `send` or `fork`. By default whoever has a name may do all of it, and anybody else may look.
-        agents: The agents whose runs a person can resume here; elsewhere the page names the command.
+        agents: The agents whose runs a person can resume here, while a host runs the application's lifespan; elsewhere
+            the page names the command.
         hosts: The names by which it may be reached.
         token: What everybody must know who looks at all, as `refold ui` has it.
         who: The name of whoever comes with the token.
@@ -89,11 +90,14 @@ class _Console:
         self._pages = functools.lru_cache(_live.KEPT)(functools.partial(_live.Pages, store))
         self._followers = _live.Followers(store)
         self._resumed: set[asyncio.Task[Any]] = set()
+        self._is_waited_for = False
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """The server's; what was resumed here comes to its rest before it ends."""
+        self._is_waited_for = True
         yield
+        self._is_waited_for = False
         while self._resumed:
             await asyncio.wait(self._resumed)
 
@@ -138,7 +142,7 @@ class _Console:
                 forks=self._listing.forks(run),
                 may=may,
                 answers={run} if "answer" in may else set(),
-                here=audited.state.agent in self._agents,
+                here=self._is_waited_for and audited.state.agent in self._agents,
                 **facts,
             )
 
@@ -210,6 +214,10 @@ class _Console:
         agent = self._agents.get(state.agent)
         if agent is None:
             raise _actions.NotDone(f"No agent {state.agent} is here; resume it with: refold resume {run} --agent ...")
+        if not self._is_waited_for:
+            raise _actions.NotDone(
+                "The host does not run this console's lifespan, and would cut the run off as it ends."
+            )
 
         async def carried() -> None:
             try:

@@ -37,7 +37,7 @@ class Served:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         app = ui.app(self._runs, token="t", who="ann", agents=self._agents)  # noqa: S106 (of this test alone)
-        config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(app, port=0, log_level="error", lifespan="on", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         async with runner.Worker(self._works, runs=self._runs):
             serving = asyncio.create_task(self._server.serve())

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 import eventlog
 import runner
 import runner.testing
 from replay.events import MessageReceived, QuestionAnswered
+from runner import ui
 from tests.support import stage
 from tests.ui import scenes
 from tests.ui.scenes import Person
@@ -51,6 +55,24 @@ def test_a_person_finds_the_run_that_asks_says_yes_and_it_goes_on(runs: Path) ->
         stage.within(30, lambda: runner.read_state("r", runs).phase == "done")
     assert "Paid." in ann.see("/runs/r")
     assert '<tr class="done">' in ann.see("/")
+
+
+def test_a_run_is_resumed_where_the_host_waits_for_its_rest_and_nowhere_else(runs: Path) -> None:
+    """A host that runs no lifespan would cut it off in the middle of a call."""
+    runner.enqueue(scenes.launching(), stage.TASK, runs=runs, run="d")
+    ann = Person(runs, agents=[scenes.launching()])
+    page, form = ann.see("/runs/d"), ann.form("/runs/d", "/runs/d/park")
+    assert "Resume here" not in page
+    assert "refold resume d --agent" in page
+    assert "lifespan" in ann.send("/runs/d/resume", form, 409)
+    assert runner.read_state("d", runs).carried == 1
+    console = ui.app(runs, identify=lambda _request: "ann", agents=[scenes.launching()])
+    ann.client = TestClient(
+        Starlette(routes=[Mount("/ops", console)], lifespan=console.router.lifespan_context), base_url=scenes.HOST
+    )
+    with ann.client:
+        ann.send("/ops/runs/d/resume", ann.form("/ops/runs/d", "/ops/runs/d/resume"), 200)
+    assert runner.read_state("d", runs).phase == "paused", "it came to its rest before the host ended"
 
 
 @pytest.mark.parametrize(
