@@ -75,7 +75,7 @@
     const id = event.target.closest(".id");
     if (id) {
       event.preventDefault(); // inside a summary it would open the item
-      copy(id.dataset.copy).then(() => {
+      copy(id.textContent).then(() => {
         id.classList.add("copied");
         setTimeout(() => id.classList.remove("copied"), 1200);
       });
