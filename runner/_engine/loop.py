@@ -99,9 +99,9 @@ class Life:
         self.saved: State | None = None
         self.bell = Bell()
         drain.tell(self.bell.wake)
-        self._flight = Flight(drain, self.inflight, self.bell)
-        self._teller = Teller(log.run, uid)
-        self.executor = Executor(agent, log, self._workspace, self.inflight, self._flight, drain, self._teller)
+        self._flight = flight = Flight(drain, self.inflight, self.bell)
+        self._teller = teller = Teller(log.run, uid)
+        self.executor = Executor(agent, log, self._workspace, self.inflight, flight, drain, teller, clock.now)
 
     async def run(self, state: State, opening: Sequence[Event]) -> State:
         """Write the opening line, then go on until nothing is due: done, stopped, paused, or waiting for a time.

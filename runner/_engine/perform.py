@@ -7,13 +7,14 @@ the call in doubt.
 
 Nothing begins unless this process certainly holds the run: that is asked last, in a tool's own thread directly before
 its body, because a process may have been frozen since it saved the marker. What is refused has no outcome, and ends the
-life with `LockLost`.
+life with `LockLost`. A repeat whose key was forgotten meanwhile did nothing, and its call climbs on.
 """
 
 import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ class Executor(msgspec.Struct, eq=False):
     flight: Flight
     drain: Drain
     teller: Teller
+    now: Callable[[], datetime]
     resources: Any = None
     child: Callable[[State, e.ChildStarted], Coroutine[Any, Any, Outcomes]] | None = None
 
@@ -70,6 +72,13 @@ class Executor(msgspec.Struct, eq=False):
         """Raise `LockLost` unless this process certainly holds the run for so long."""
         if not self.log.holds(seconds):
             raise eventlog.LockLost(self.log.run)
+
+    def _may(self, tool: Tool, call: CallState) -> None:
+        """Raise unless the attempt may begin now: not with a key that its service may have forgotten since."""
+        self.hold()
+        doubtful = any(attempt.did != "nothing" for attempt in call.attempts[:-1])
+        if doubtful and tool.effect == "keyed" and not ladder.remembered(tool, call.attempts, self.now()):
+            raise ToolFailed("it was not sent: before it could begin, its key was too old to be remembered")
 
     async def _ask(self, state: State) -> Outcomes:
         try:
@@ -141,7 +150,8 @@ class Executor(msgspec.Struct, eq=False):
         fatal: BaseException | None = None
         ended: Event
         try:
-            value = await self._run(tool, body, in_loop=tool.is_async, abandon=not context.acts)
+            may = functools.partial(self._may, tool, call)
+            value = await self._run(tool, body, may, in_loop=tool.is_async, abandon=not context.acts)
         except BaseException as error:
             if self._cut(error):
                 raise
@@ -164,7 +174,7 @@ class Executor(msgspec.Struct, eq=False):
         assert find is not None  # decide asks only tools that have a lookup
         try:
             in_loop = inspect.iscoroutinefunction(find)
-            looked = await self._run(tool, functools.partial(find, context), in_loop=in_loop, abandon=True)
+            looked = await self._run(tool, functools.partial(find, context), self.hold, in_loop=in_loop, abandon=True)
         except BaseException as error:
             if self._cut(error) or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
@@ -188,8 +198,12 @@ class Executor(msgspec.Struct, eq=False):
         cancelled = self.drain.cut or (task is not None and task.cancelling() > 0)
         return isinstance(error, asyncio.CancelledError) and cancelled
 
-    async def _run(self, tool: Tool, body: functools.partial[Any], *, in_loop: bool, abandon: bool) -> object:
+    async def _run(
+        self, tool: Tool, body: functools.partial[Any], may: Callable[[], None], *, in_loop: bool, abandon: bool
+    ) -> object:
         """Run a tool's body or lookup within its timeout: a coroutine function in the loop, any other in a thread.
+
+        `may` is asked directly before it, and raises where it must not begin.
 
         `abandon`: a thread that timed out may be left, because it only reads; the lock does not wait for it. Any other
         is waited for, since its call is in flight until it ends, and what it returns then is its result.
@@ -197,11 +211,11 @@ class Executor(msgspec.Struct, eq=False):
         self.flight.limit(tool.timeout)
         try:
             if in_loop:
-                self.hold()
+                may()
                 return await body()
 
             def held() -> object:
-                self.hold()
+                may()
                 return body()
 
             value = await self._in_thread(tool, held, abandon=abandon)

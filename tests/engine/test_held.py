@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,32 @@ def test_a_body_does_not_begin_once_the_run_is_lost(runs: Path, kind: str) -> No
     assert stage.events(runs, AttemptMarked)
     assert not stage.events(runs, AttemptEnded) + stage.events(runs, ResultRecorded)
     assert runner.read_state("r", runs).in_doubt
+
+
+@pytest.mark.parametrize("kind", ["async", "sync"])
+@pytest.mark.parametrize(("frozen", "times"), [(22, 2), (30, 1)])
+def test_a_repeat_does_not_begin_with_a_key_that_was_forgotten_while_it_was_frozen(
+    runs: Path, kind: str, frozen: int, times: int
+) -> None:
+    """Between its marker and its body, as a laptop that was closed: the service would take it for another request."""
+    did: list[str] = []
+    clock = stage.Ticking()
+
+    def act() -> str:
+        did.append(runner.current_call().key)
+        raise runner.OutcomeUnknown("the line went dead")
+
+    async def act_in_loop() -> str:
+        return act()
+
+    def freezes(_state: replay.State, events: Sequence[replay.Event]) -> None:
+        if any(isinstance(event, AttemptMarked) and event.n == 2 for event in events):
+            clock.at += timedelta(hours=frozen)
+
+    keyed = runner.tool(name="act", effect="keyed", key_ttl=timedelta(hours=24), attempts=2)
+    tool = keyed(act_in_loop if kind == "async" else act)
+    (asked,) = stage.asked(stage.start(ACT, tool, runs=runs, clock=clock, watch=freezes))
+    assert (asked.kind, len(did)) == ("settle", times)
 
 
 @pytest.mark.fault("lease lost")
