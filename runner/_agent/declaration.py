@@ -124,6 +124,8 @@ def named(given: object) -> str:
 
 def lookup(tool: str, find: object, visible_within: object) -> Any:
     """The type hint of a lookup's `Call`, None where nothing can be known. Raises `BadTool` for one that can't work."""
+    if find is None:
+        raise BadTool(tool, "visible_within says when a lookup is believed, and it has none")
     named(find)
     try:
         first = next(iter(inspect.signature(find).bind(None).arguments))  # type: ignore[arg-type] # named() made sure of it

@@ -147,13 +147,14 @@ class Server:
         }
         refused, lookup = options.pop("refused", ()), options.pop("lookup", None)
         visible_within = options.pop("visible_within", None)
+        _tools.check_codes(listed.name, refused)
 
         async def body(call: Call) -> Any:
             return await self._attempt(listed.name, refused, call)
 
         made = runner.Tool(body, **options)
         made.validate = functools.partial(_tools.problem, made.schema)
-        if lookup is not None:
+        if lookup is not None or visible_within is not None:
             made.lookup(visible_within=visible_within)(lookup)
         return made
 

@@ -82,6 +82,13 @@ def check_trust(listed: Collection[str], trust: Trust) -> None:
             raise BadTool(name, f"the server lists no such tool (it lists {', '.join(sorted(listed)) or 'none'})")
 
 
+def check_codes(tool: str, refused: Any) -> None:
+    """Raise `BadTool` for what are no codes of protocol errors."""
+    several = isinstance(refused, Collection) and not isinstance(refused, str | bytes)
+    if not (several and all(isinstance(code, int) for code in refused)):
+        raise BadTool(tool, f"refused is {refused!r}, not codes of errors, such as [-32602]")
+
+
 def keep(listing: str | Path | None, listed: Sequence[mcp.Tool]) -> None:
     """Write what a server lists into its file, if it has one and that says something else."""
     text = _LISTED.dump_json(list(listed), by_alias=True, exclude_none=True)

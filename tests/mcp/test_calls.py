@@ -79,6 +79,21 @@ def test_trust_in_a_tool_or_an_option_that_is_not_there_is_an_error(shop: Shop) 
         Server(shop.over_http(), trust={"pay": {"efect": "reads"}}).tools_sync()
 
 
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ({"visible_within": 5}, "pay can't be a tool: visible_within says when a lookup is believed, and it has none"),
+        ({"refused": -32602}, r"pay can't be a tool: refused is -32602, not codes of errors, such as \[-32602\]"),
+        ({"refused": "-32602"}, "pay can't be a tool: refused is '-32602', not codes"),
+        ({"refused": ["-32602"]}, r"pay can't be a tool: refused is \['-32602'\], not codes"),
+    ],
+)
+def test_terms_that_would_do_nothing_or_fail_in_a_call_are_an_error(terms: Any, why: str, shop: Shop) -> None:
+    """They are told where they are written, as an option of `runner.tool` is."""
+    with pytest.raises(runner.BadTool, match=why):
+        Server(shop.over_http(), trust={"pay": terms}).tools_sync()
+
+
 def test_the_key_goes_beside_the_arguments_with_the_run_the_call_and_the_attempt(
     where: Any, shop: Shop, runs: Path
 ) -> None:
