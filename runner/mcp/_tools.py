@@ -95,9 +95,11 @@ def keep(listing: str | Path | None, listed: Sequence[mcp.Tool]) -> None:
     file = Path(listing or "")
     if listing is not None and not (file.exists() and file.read_bytes() == text):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
-            made.write(text)
-        Path(made.name).replace(file)
+        with tempfile.TemporaryDirectory(dir=file.parent) as place:
+            made = Path(place, file.name)
+            made.touch(0o600)
+            made.write_bytes(text)
+            made.replace(file)
 
 
 def kept(listing: str | Path | None) -> list[mcp.Tool] | None:

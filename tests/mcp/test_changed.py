@@ -1,6 +1,8 @@
 """A server whose tools are others in the next life: nothing runs unasked that would have been asked about before."""
 
+import asyncio
 import json
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,29 @@ def test_what_only_compares_needs_no_server(server: Listed, runs: Path, tmp_path
     with pytest.raises(runner.mcp.ServerDown) as raised:
         runner.mcp.Server(down, listing=file).tools_sync()
     assert "Server(listing=FILE)" in raised.value.hint
+
+
+def test_a_list_that_a_full_disk_does_not_take_leaves_the_one_before_and_nothing_else(
+    server: Listed, tmp_path: Path
+) -> None:
+    """A service that starts every minute would fill what is left."""
+    file = tmp_path / "kept" / "bank.json"
+    kept = runner.mcp.Server(server.where, listing=file)
+    kept.tools_sync()
+    before = file.read_bytes()
+    server.lists(WIRE | {"description": "Send much more money than before."})
+
+    async def listed() -> None:
+        async with kept:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            try:
+                await kept.tools()
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    with pytest.raises(OSError, match="File too large"):
+        asyncio.run(listed())
+    assert [(each, each.read_bytes()) for each in file.parent.iterdir()] == [(file, before)]
 
 
 def yes() -> runner.Answer:
