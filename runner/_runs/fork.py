@@ -55,6 +55,7 @@ def fork(
         NotForkable: The workspace does not hold what it held at the line, another fork still goes on, a child run is
             unfinished there, or the run is a child or was salvaged.
         replay.NoSuchLine, NotStarted, CannotContinue, NoWorkspace: The run can't be forked there.
+        eventlog.RunExists, BadRunId: The fork can't have this id.
         eventlog.RunLocked: A process is running it, or forks the history that it comes from.
         eventlog.LogError: It can't be read, or the fork can't be written. Whatever is raised, the run is as it was.
             Only if the disk fails once the fork's bytes are durable, it is over, and its stop names the fork.
@@ -62,6 +63,8 @@ def fork(
     store = eventlog.store(runs)
     clock = clock or Clock(store.now)
     if dry:
+        if new is not None and eventlog.check_id(new) in store.names():
+            raise eventlog.RunExists(new, str(runs))
         lines = store.read(run).lines
         now = LogClock(clock, lines[-1].at).now()
         forked = _planned(store, lines, replay.load(lines), run, at, new, clock.wall(), now)

@@ -124,12 +124,13 @@ def test_a_line_that_is_not_there_or_before_the_beginning_is_refused(runs: Path,
     assert runner.read_state("p", runs).stopped is None
 
 
-def test_an_id_that_is_taken_or_bad_leaves_the_parent_as_it_was(runs: Path, shop: Shop) -> None:
-    """The parent is stopped only when nothing but the fork's name is missing."""
+@pytest.mark.parametrize("dry", [False, True])
+def test_an_id_that_is_taken_or_bad_leaves_the_parent_as_it_was(runs: Path, shop: Shop, dry: bool) -> None:
+    """The parent is stopped only when nothing but the fork's name is missing; a look says the same."""
     scenes.start(shop, runner.testing.tool_calls(("sign", {"what": "a"})), runs=runs)
     for new, error in (("p", eventlog.RunExists), ("../x", eventlog.BadRunId)):
         with pytest.raises(error):
-            runner.fork("p", at=2, runs=runs, new=new)
+            runner.fork("p", at=2, runs=runs, new=new, dry=dry)
     assert runner.read_state("p", runs).stopped is None
 
 
