@@ -1,5 +1,6 @@
 """`refold triage`: the demonstration, killed, answered and resumed by three processes, and what it refuses."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,16 @@ from runner import triage
 from runner.commands import options
 from runner.triage import _commands
 from tests.cli.conftest import Refold
+from tests.triage.worlds import end_trackers
 
 TASK = "m1-done-after-delete"
+
+
+@pytest.fixture(autouse=True)
+def _no_tracker_left(tmp_path: Path) -> Iterator[None]:
+    """A tracker outlives its starter by design; a test's must not."""
+    yield
+    end_trackers(tmp_path)
 
 
 @pytest.mark.full
