@@ -33,9 +33,9 @@ from runner._clock import Clock
 from runner._engine.lifecycle import resume, resume_sync, start, start_sync
 from runner._engine.signals import draining
 from runner._policy.decide import decide
-from runner._runs.ask import Receipt, approve, edit, park, refuse, respond, settle, stop
 from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
 from runner._runs.load import compact
+from runner._runs.posting import Receipt, approve, edit, park, refuse, respond, settle, stop
 from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting
 from runner._runs.say import allow, send
 from runner._runs.status import RunStatus

@@ -12,8 +12,8 @@ import replay
 from replay import Question, State
 from runner._clock import Clock
 from runner._policy import resume_check
-from runner._runs import ask, load, requests
-from runner._runs.ask import Receipt, post
+from runner._runs import load, posting, requests
+from runner._runs.posting import Receipt, post
 from runner._runs.questions import Answer, rule
 from runner.errors import NotSendable
 
@@ -72,9 +72,9 @@ def answer(store: eventlog.Store, run: str, question: Question, given: Answer, c
     It is saved at the time of the process that carries both: a child whose log ran ahead would wait by another time.
     """
     text = json.dumps(given.arguments, default=str) if given.verdict == "edit" else given.text
-    ask.answer(store, run, question.id, given.verdict, given.who, text, clock)
+    posting.answer(store, run, question.id, given.verdict, given.who, text, clock)
     if given.always is not None and given.verdict == "approve":
-        _allow(store, ask.at_path(store, run, question.id)[0], question.tool, given.who, given.always, clock)
+        _allow(store, posting.at_path(store, run, question.id)[0], question.tool, given.who, given.always, clock)
 
 
 def _gone(state: State, first: str) -> NoReturn:  # noqa: ARG001 (the name is nobody else's)

@@ -11,7 +11,7 @@ from runner._engine.save_pool import off_loop
 from runner._engine.session import outcome
 from runner._engine.stream import Stream, stream
 from runner._runs import load
-from runner._runs.ask import Receipt, park, stop
+from runner._runs.posting import Receipt, park, stop
 from runner._runs.questions import Outcome
 from runner._runs.say import send
 from runner._service.carrier import Carrier
