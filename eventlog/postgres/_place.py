@@ -5,7 +5,9 @@ tuples, their text in UTF-8 and their times in UTC.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import math
+import time
+from collections.abc import Generator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
@@ -31,6 +33,48 @@ class _Utc(Loader):
 
     def load(self, data: Buffer) -> datetime:
         return _EPOCH + timedelta(microseconds=int.from_bytes(bytes(data), signed=True))
+
+
+class _Silent(psycopg.OperationalError):
+    """Nothing came from the server for too long, and the connection was closed."""
+
+
+class _Bounded(psycopg.Connection[Any]):
+    """A connection that is given up when nothing comes for `silence` seconds: whoever answers may be gone unseen."""
+
+    silence = math.inf
+
+    def wait(self, gen: Generator[Any, Any, Any], *given: Any, **more: Any) -> Any:
+        try:
+            return super().wait(_heard(gen, self.silence), *given, **more)
+        except _Silent:
+            self.close()
+            raise
+
+
+def unhurried(query: str, values: Any, connection: Connection) -> list[tuple[Any, ...]]:
+    """The rows of a statement that may have so much to do that nothing comes for long."""
+    before = getattr(connection, "silence", math.inf)
+    connection.silence = math.inf  # type: ignore[attr-defined] # a borrowed one waits as its owner wants
+    try:
+        return connection.execute(query, values).fetchall()
+    finally:
+        connection.silence = before  # type: ignore[attr-defined]
+
+
+def _heard(gen: Generator[Any, Any, Any], silence: float) -> Generator[Any, Any, Any]:
+    """What psycopg waits for, which tells now and then that nothing has come."""
+    ready, since = None, time.monotonic()
+    while True:
+        try:
+            wanted = gen.send(ready)
+        except StopIteration as over:
+            return over.value
+        ready = yield wanted
+        if ready:
+            since = time.monotonic()
+        elif time.monotonic() - since > silence:
+            raise _Silent(f"the server said nothing for {silence:.0f} s")
 
 
 class _Cursor(psycopg.Cursor[tuple[Any, ...]]):
@@ -65,10 +109,11 @@ class Place:
     def __str__(self) -> str:
         return self._shown
 
-    def connect(self, **options: Any) -> Connection:
-        """Open a connection, each statement of which is a transaction."""
+    def connect(self, silence: float = math.inf, **options: Any) -> Connection:
+        """Open a connection, each statement of which is a transaction, and fails after so many seconds of silence."""
         given = {**self._parameters, **options, "client_encoding": "utf8", "cursor_factory": _Cursor}
-        connection = psycopg.connect(**given, autocommit=True)
+        connection = _Bounded.connect(**given, autocommit=True)
+        connection.silence = silence
         connection.adapters.register_loader("timestamptz", _Utc)
         return connection
 

@@ -4,6 +4,7 @@ A tombstone is the bytes that a directory would keep. Nobody needs to open a run
 what is held, and what has a line or a request more since it was looked at.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -14,6 +15,7 @@ from eventlog._names import check_id, is_id
 from eventlog._tombstone import Tombstone
 from eventlog.errors import BadRunId, LogError, NoSuchRun, RunLocked, RunPruned
 from eventlog.postgres._connections import Connections
+from eventlog.postgres._place import unhurried
 
 _LOOK: Final = "select run, seq, sum, at, parent, mail from refold.run where run = any(%s)"
 _PRUNE: Final = """
@@ -38,7 +40,7 @@ def prune(
         data = _tombstone.encode(run, seq, Tombstone(at=at, sum=total, parent=parent, words=ended[run]))
         for values, value in zip(given.values(), (run, total, mail, data), strict=True):
             values.append(value)
-    seen, gone = set(given["runs"]), {row[0] for row in connections.rows(_PRUNE, given)}
+    seen, gone = set(given["runs"]), {row[0] for row in connections.run(functools.partial(unhurried, _PRUNE, given))}
     for run in ended:
         try:
             check_id(run)
@@ -53,7 +55,7 @@ def prune(
             if held is not None:
                 problem = RunLocked(run, held.pid, held.host, held.since)
             else:  # whoever held it has gone since, unless it has a line or a request more
-                again = connections.rows(_PRUNE, given)
+                again = connections.run(functools.partial(unhurried, _PRUNE, given))
                 problem = None if run in {row[0] for row in again} else RunLocked(run, None, "", None)
         yield run, problem
 
@@ -61,7 +63,7 @@ def prune(
 def forget(connections: Connections, before: datetime, *, dry: bool) -> list[str]:
     """Remove the tombstones of runs that ended before a time, unless `dry`; give their ids."""
     query = "select run from refold.pruned where ended < %s" if dry else _FORGET
-    return [row[0] for row in connections.rows(query, (before,))]
+    return [row[0] for row in connections.run(functools.partial(unhurried, query, (before,)))]
 
 
 def missing(connections: Connections, run: str) -> NoSuchRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 import eventlog
 from eventlog.postgres import Postgres
 from tests.eventlog.making import AT, OPENING, event
+from tests.support import stage
 from tests.support.postgres import Cluster
 
 pytestmark = pytest.mark.full
@@ -91,3 +93,45 @@ def test_a_server_that_is_not_there_is_a_sentence(postgres: Cluster) -> None:
         runs.names()
     with pytest.raises(eventlog.DiskFailed, match="refused"):
         Postgres("postgresql://refold@127.0.0.1:1/nothing").open("r")
+
+
+@contextlib.contextmanager
+def silent(pid: int) -> Iterator[None]:
+    """A connection that nobody answers any more, and nobody ends."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.fault("a connection that falls silent")
+def test_a_save_that_nobody_answers_is_made_on_another_connection(database_runs: Postgres) -> None:
+    """And once, though the server comes to what it was sent first after all."""
+    log = database_runs.create("r", at=AT, events=[OPENING])
+    database_runs.connections.close()
+    database_runs.connections._options["silence"] = 1  # noqa: SLF001 (of a lease of three seconds, which would run out)
+    ((pid,),) = database_runs.connections.rows("select pg_backend_pid()")
+    with silent(pid):
+        log.append(AT, [event(1)])
+    log.append(AT, [event(2)])
+    log.close()
+    assert [bytes(line.events[0]) for line in database_runs.read("r").lines[2:]] == [event(1), event(2)]
+
+
+@pytest.mark.fault("a connection that falls silent")
+def test_leases_are_renewed_though_nobody_answers_on_the_connection_that_renews(database: str) -> None:
+    """Or each run of the process would be lost, and each that it opens later."""
+    runs = Postgres(database, lease=6.0)
+    renews = """select pid from pg_stat_activity where datname = current_database()
+        and (query like '%%skip locked%%' or query like 'select run, token, mail%%') and pid <> pg_backend_pid()"""
+
+    def renewing() -> set[int]:
+        return {pid for (pid,) in runs.connections.rows(renews)}
+
+    with runs.create("r", at=AT, events=[OPENING]):
+        stage.within(60, renewing)
+        (pid,) = renewing()
+        with silent(pid):
+            stage.within(60, lambda: renewing() - {pid})
+    runs.connections.close()
