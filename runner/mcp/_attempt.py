@@ -86,7 +86,7 @@ async def attempt(
         result = await _sent(connection, params, refused, call, leg)
         if not isinstance(result, mcp.types.InputRequiredResult):
             found = content(result)
-            if elicitation.open:
+            if elicitation.open or elicitation.unclear:
                 raise NeedsPerson(f"{elicitation.asks()} (asked to wait, it answered: {short(found)})")
             return found
         answers = elicitation.forms(result.input_requests or {})

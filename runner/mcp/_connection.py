@@ -9,6 +9,7 @@ those that use it, which may be of other runs.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import mcp
@@ -20,6 +21,7 @@ from runner.mcp._elicitation import Elicitation
 from runner.mcp._transport import FORGOTTEN, Legs, watched
 
 _RESULT: TypeAdapter[Any] = TypeAdapter(mcp.types.CallToolResult | mcp.types.InputRequiredResult)
+_CALL: ContextVar[Elicitation | None] = ContextVar("the call in whose answer over HTTP a message comes", default=None)
 MOST_PAGES = 100
 MOST_SAID = 600
 
@@ -40,7 +42,8 @@ class Connection:
     """A connection that is open, or was. `tools` are the server's tools, in its order.
 
     `legs` are those in flight; whoever sends one puts it in and takes it out. `modern`: whether the server speaks a
-    protocol without sessions.
+    protocol without sessions. `turns`: its calls take turns, as they do anyway from the first question on that does not
+    say which call asks it.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class Connection:
         name: str,
         transport: Callable[[Legs], AbstractAsyncContextManager[Any]],
         mode: str,
+        *,
+        turns: bool,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.legs: Legs = {}
@@ -57,7 +62,10 @@ class Connection:
         self._ended = asyncio.Event()
         self._transport = watched(transport(self.legs), self._ended)
         self._mode = mode
-        self._users: list[Elicitation | None] = []
+        self._users: list[Elicitation] = []
+        self._turns = turns
+        self._asking = 0
+        self._changed = asyncio.Event()
         self._retired = False
         self._ready: asyncio.Future[mcp.Client] = loop.create_future()
         self._owner = loop.create_task(self._own(), name=f"refold-mcp-{name}")
@@ -76,6 +84,11 @@ class Connection:
             await self.close()
             raise ServerDown(self._name, f"no answer within {within:g} s") from None
 
+    async def turn(self) -> None:
+        """Return once a new call may use it, or none may any more."""
+        while self._turns and self._users:
+            await self._changed.wait()
+
     async def close(self) -> None:
         """Leave the connection; a server that was started for it is ended."""
         self._ended.set()
@@ -85,16 +98,19 @@ class Connection:
             await asyncio.shield(self._owner)
 
     @asynccontextmanager
-    async def used(self, elicitation: Elicitation | None = None) -> AsyncIterator[None]:
+    async def used(self, elicitation: Elicitation) -> AsyncIterator[None]:
         """While a call uses it. When that is cut off no other uses it: a process that hangs answers none either."""
         self._users.append(elicitation)
+        before = _CALL.set(elicitation)
         try:
             yield
         except asyncio.CancelledError:
             await self.retire()
             raise
         finally:
+            _CALL.reset(before)
             self._users.remove(elicitation)
+            self._wake()
             if self._retired and not self._users:
                 self._ended.set()
 
@@ -126,11 +142,32 @@ class Connection:
     async def _asked(self, context: Any, params: Any) -> mcp.types.ElicitResult:  # noqa: ARG002 (the SDK's signature)
         """A question that came in the middle of a call, as older servers ask: it names no call.
 
-        With one call in flight here it is that one's. Of several at once, which may be of several runs, nobody can say
-        which one asks: the server is told that nobody answers, and each of them asks its person.
+        Over HTTP it comes in the answer to the call's request, mostly, and the SDK passes on the context of that.
         """
-        answers = [elicitation.form(params) for elicitation in self._users if elicitation is not None]
-        return answers[0] if len(answers) == 1 else mcp.types.ElicitResult(action="cancel")
+        call = _CALL.get() or await self._asker()
+        return call.form(params) if call in self._users else mcp.types.ElicitResult(action="cancel")
+
+    async def _asker(self) -> Elicitation | None:
+        """Which of the calls in flight, of one run or of several, asks a question: all others come to an end.
+
+        When all that are left ask something, or one was cut off, which may have been the one, nobody can say: then each
+        of them puts it to its person that it is to start again, in its turn.
+        """
+        self._turns = True
+        self._asking += 1
+        self._wake()
+        while len(self._users) > max(1, self._asking + sum(one.unclear for one in self._users)) and not self._retired:
+            await self._changed.wait()
+        self._asking -= 1
+        if len(self._users) == 1 and not self._retired:
+            return self._users[0]
+        for one in self._users:
+            one.unclear = True
+        return None
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def relist(self) -> None:
         """Ask for the tools again: a call's headers follow from their schemas."""

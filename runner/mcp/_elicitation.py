@@ -20,24 +20,30 @@ import mcp
 from runner import NeedsPerson
 
 DECLINE = "decline"
+UNCLEAR = (
+    "the server asked something while several of its calls were under way, without saying in which, and was told that "
+    "nobody answers; with rerun this call starts again, alone, and what it asks then is put to you"
+)
 _PLAIN = (str, int, float, bool)
 
 
 class Elicitation:
     """The questions of one attempt, answered from what a person said. `open` are those that have no answer yet.
 
-    `notes` are questions about the call as they were asked, each with what a person answered.
+    `unclear`: whether one was asked that may be another call's. `notes` are questions about the call as they were
+    asked, each with what a person answered.
     """
 
     def __init__(self, notes: Sequence[tuple[str, str]]) -> None:
         self._said = {form: said for asked, said in notes for form in _shown(asked)}
         self._forms: list[str] = []
         self.open: list[str] = []
+        self.unclear = False
 
     def asks(self) -> str:
         """What is open, as one question; it begins with the digests of the forms that an answer to it answers."""
         forms = f"[form{'s' if len(self._forms) > 1 else ''} {' '.join(self._forms)}] " if self._forms else ""
-        return forms + "; ".join(self.open)
+        return forms + "; ".join([*self.open, *([UNCLEAR] if self.unclear else [])])
 
     def form(self, params: Any) -> mcp.types.ElicitResult:
         """The answer to one form or link; `cancel`, which means "ask again later", when there is none yet."""

@@ -49,7 +49,8 @@ class Server:
                   what only compares a log with the agent needs no server
     connect       seconds for a connection to open, a started process included
     mode          the SDK's: `auto` asks for the newest protocol first, `legacy` is for a server whose tools ask in the
-                  middle of a call, which the newest protocol no longer lets them
+                  middle of a call, which the newest protocol no longer lets them; over stdio, where such a question
+                  does not say which call asks, its calls take turns
     """
 
     where: str | mcp.StdioServerParameters | Callable[[], Transport]
@@ -129,7 +130,7 @@ class Server:
         """
         connection = await self._connected()
         params = mcp.types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
-        async with connection.used():
+        async with connection.used(Elicitation([])):
             return _attempt.content(await connection.call(params, None))
 
     def _checked(self, tool: mcp.Tool, listed: Sequence[mcp.Tool]) -> runner.Tool:
@@ -178,11 +179,16 @@ class Server:
     async def _connected(self) -> Connection:
         here = self._here()
         async with here.opening:
-            connection = here.connection
-            if connection is None or not connection.alive:
-                connection = here.connection = Connection(self._name, self._transport, self.mode)
-            await connection.open(self.connect)  # whoever asked for it before may have given up
-            return connection
+            if here.connection is not None:
+                await here.connection.turn()
+            if here.connection is None or not here.connection.alive:
+                here.connection = Connection(self._name, self._transport, self.mode, turns=self._turns)
+            await here.connection.open(self.connect)  # whoever asked for it before may have given up
+            return here.connection
+
+    @property
+    def _turns(self) -> bool:
+        return self.mode == "legacy" and isinstance(self.where, mcp.StdioServerParameters)
 
     def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):

@@ -40,9 +40,10 @@ server = MCPServer("shop", log_level="CRITICAL")
 
 
 class Place:
-    """Where this process keeps its file."""
+    """Where this process keeps its file, and whether `sleepy` was called."""
 
     file = Path()
+    sleeps: anyio.Event
 
 
 PLACE = Place()
@@ -50,7 +51,7 @@ PLACE = Place()
 
 def serve(file: str, port: int = 0) -> None:
     """Keep the shop: over HTTP when there is a port, else over stdio."""
-    PLACE.file = Path(file)
+    PLACE.file, PLACE.sleeps = Path(file), anyio.Event()
     with closing(sqlite3.connect(file, timeout=10)) as db, db:
         db.executescript(TABLES)
     if port:
@@ -143,14 +144,17 @@ async def moody(code: int, ctx: Context) -> str:
 @server.tool()
 async def sleepy(seconds: float) -> str:
     """Take a long time."""
+    PLACE.sleeps.set()
     await anyio.sleep(seconds)
     return "awake"
 
 
 @server.tool()
-async def consent(cents: int, ctx: Context) -> str:
-    """Pay only when a person agrees."""
+async def consent(cents: int, ctx: Context, *, beside: bool = False) -> str:
+    """Pay only when a person agrees; `beside`: ask while `sleepy` is under way, if it is within a second."""
     note_seen(ctx)
+    with anyio.move_on_after(1 if beside else 0):
+        await PLACE.sleeps.wait()
     answer = await ctx.elicit(f"Pay {cents} cents?", Consent)
     if answer.action != "accept" or not answer.data.agreed:
         return f"not paid ({answer.action})"

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
 
+import eventlog
 import runner
 import runner.mcp
 from runner.mcp import Server
@@ -76,16 +78,22 @@ def test_what_http_turned_away_did_nothing(status: int, did: str, after: float |
 
 
 def beside(server: Server, runs: Path, *calls: runner.Reply) -> list[Outcome]:
-    """Runs that make one call each, side by side over one connection, by their order `r0`, `r1`."""
+    """Runs `r0`, `r1` that make one call each, side by side over one connection; begun, or carried on."""
 
     async def run() -> list[Outcome]:
         async with server:
             tools = await server.tools()
             agents = [stage.agent([call, "done"], *tools) for call in calls]
-            starts = [runner.start(agent, "go", runs=runs, run=f"r{n}") for n, agent in enumerate(agents)]
-            return await asyncio.gather(*starts)
+            return await asyncio.gather(*(_on(f"r{n}", agent, runs) for n, agent in enumerate(agents)))
 
     return asyncio.run(run())
+
+
+async def _on(run: str, agent: runner.Agent, runs: Path) -> Outcome:
+    try:
+        return await runner.resume(run, agent, runs=runs)
+    except (runner.NoSuchRun, eventlog.NotARunsDirectory):
+        return await runner.start(agent, "go", runs=runs, run=run)
 
 
 @pytest.mark.fault("timeout")
@@ -120,3 +128,39 @@ def test_a_connection_that_breaks_in_one_call_ends_none_of_another_run(runs: Pat
         waited, lost = beside(server, runs, one("act", waits=True), one("act"))
     assert stage.finished(waited) == "done"
     assert [question.kind for question in stage.asked(lost)] == ["settle"]
+
+
+WAYS: dict[str, Callable[[Shop], Any]] = {
+    "HTTP says whose the question is": lambda shop: shop.over_http(),
+    "over stdio calls take turns": lambda shop: shop.over_stdio(),
+    "of a transport nothing is known": lambda shop: lambda: mcp.stdio_client(shop.over_stdio()),
+}
+
+
+@pytest.mark.fault("a question without a call")
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_server_asks_in_one_call_is_put_to_no_other_run(way: str, shop: Shop, runs: Path) -> None:
+    """An older server's question names no call, and a call of another run is under way while it comes."""
+    server = Server(WAYS[way](shop), mode="legacy")
+    asks, other = beside(server, runs, one("consent", cents=5, beside=True), one("sleepy", seconds=1))
+    assert "the server asks: Pay 5 cents?" in stage.asked(asks)[0].why
+    assert stage.finished(other) == "done"
+    assert shop.payments() == []
+
+
+@pytest.mark.fault("a question without a call")
+@pytest.mark.parametrize("way", WAYS)
+def test_calls_that_all_ask_are_each_answered_for_themselves(way: str, shop: Shop, runs: Path) -> None:
+    """Of questions that came at once from who knows which, a person is told; called again alone, each asks its own."""
+    server, rounds = Server(WAYS[way](shop), mode="legacy"), 0
+    calls = [one("consent", cents=cents) for cents in (5, 7)]
+    ends = beside(server, runs, *calls)
+    while waiting := {f"r{n}": stage.asked(end) for n, end in enumerate(ends) if isinstance(end, runner.Paused)}:
+        rounds += 1
+        for run, (question,) in waiting.items():
+            said = f'{{"agreed": true, "note": "{run}"}}' if "Pay" in question.why else ""
+            runner.settle(run, question.id, "ann", "rerun", said, runs=runs)
+        ends = beside(server, runs, *calls)
+    assert list(map(stage.finished, ends)) == ["done", "done"]
+    assert sorted((cents, note) for _, cents, note in shop.payments()) == [(5, "r0"), (7, "r1")]
+    assert rounds <= 3
