@@ -116,7 +116,8 @@ def _failed(what: str, error: BaseException) -> Refused:
     """An error in the user's own module, with the place where it was raised; a syntax error names its own."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
-    return _refused(f"{what} failed: {type(error).__name__}: {error}{where}", getattr(error, "hint", ""))
+    missing = "Install what it needs in the environment of refold." if isinstance(error, ModuleNotFoundError) else ""
+    return _refused(f"{what} failed: {type(error).__name__}: {error}{where}", getattr(error, "hint", missing))
 
 
 _agent = functools.partial(click.option, "--agent", type=load, metavar="MODULE:ATTRIBUTE")

@@ -91,6 +91,8 @@ def test_the_workspace_of_a_run_must_be_a_directory(refold: Refold, tmp_path: Pa
     ("spec", "says"),
     [
         ("nowhere_at_all:agent", "name its directory in PYTHONPATH"),
+        ("tests.cli.needing:agent", "No module named 'nowhere_at_all'"),
+        ("tests.cli.needing:agent", "Install what it needs in the environment of refold."),
         ("tests.nowhere_at_all:agent", "there is no module tests.nowhere_at_all"),
         (f"{AGENTS}:nobody", "has no nobody"),
         (f"{AGENTS}:NOT_AN_AGENT", "is of type str, not a runner.Agent"),

@@ -79,7 +79,8 @@ def _page(verdict: eventlog.Verdict) -> Iterator[out.Row]:
     wrong = "damaged" if verdict.damage is not None else "not the log that had the expected sum"
     yield "verdict", "whole" if verdict.ok else wrong
     for part in verdict.segments:
-        yield (part.file, f"lines {part.first} to {part.last} good, {part.bytes:,} bytes, then {part.zeros:,} zeros")
+        ahead = f", then {part.zeros:,} zeros laid ahead" if part.zeros else ""
+        yield part.file, f"lines {part.first} to {part.last} good, {part.bytes:,} bytes{ahead}"
     for snapshot in verdict.snapshots:
         if not snapshot.why:
             yield snapshot.file, f"of line {snapshot.seq}, version {snapshot.version}, {snapshot.size:,} bytes"

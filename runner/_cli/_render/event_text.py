@@ -21,8 +21,10 @@ def _quoted(text: str, most: int = MAX_PAYLOAD) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """Dollars, to a hundredth of a cent."""
-    return "unpriced" if dollars is None else f"${dollars:.4f}"
+    """Dollars, to a hundredth of a cent; what is less than half of one is not shown as nothing."""
+    if dollars is None:
+        return "unpriced"
+    return "<$0.0001" if 0 < dollars < 0.00005 else f"${dollars:.4f}"  # noqa: PLR2004 (half a hundredth of a cent)
 
 
 def phase(state: State) -> str:
