@@ -105,12 +105,19 @@ class Segment(msgspec.Struct):
         return True
 
 
-class _Piece(msgspec.Struct, frozen=True):
-    """Bytes up to a newline, that included. `data` is empty when they are longer than a line may be."""
+class _Piece(msgspec.Struct, frozen=True, gc=False):
+    """Bytes up to a newline, that included.
+
+    `data` is empty when they are longer than a line may be; `had_nul`: what was dropped then held a NUL.
+    """
 
     data: bytes
-    has_nul: bool
     is_whole: bool
+    had_nul: bool = False
+
+    @property
+    def has_nul(self) -> bool:
+        return self.had_nul or b"\0" in self.data
 
 
 def read_segment(disk: Disk, fd: int, number: int, chain: Chain) -> Segment:
@@ -172,7 +179,7 @@ def _without_nuls(disk: Disk, fd: int, start: int, end: int) -> int:
 
 def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
     pieces = _pieces(chunks(disk, fd, found.end, found.rest))
-    first = next(pieces, _Piece(b"", has_nul=True, is_whole=False))
+    first = next(pieces, _Piece(b"", is_whole=False, had_nul=True))
     unfinished = first.has_nul or not first.is_whole
     whole_but_wrong = False
     found.good_after = int(first.has_nul and is_good(first.data))
@@ -191,17 +198,21 @@ def _judge_rest(disk: Disk, fd: int, found: Segment) -> None:
 
 
 def _pieces(content: Iterable[bytes]) -> Iterator[_Piece]:
-    held, has_nul, is_long = b"", False, False
+    held, had_nul, is_long = b"", False, False
     for chunk in content:
-        *lines, held = (held + chunk).split(b"\n")
-        for line in lines:
-            data = b"" if is_long or len(line) >= MAX_LINE else line + b"\n"
-            yield _Piece(data, has_nul or b"\0" in line, is_whole=True)
-            has_nul = is_long = False
+        held, begin = held + chunk, 0
+        while end := held.find(b"\n", begin) + 1:
+            line, begin = held[begin:end], end
+            if is_long or len(line) > MAX_LINE:
+                yield _Piece(b"", is_whole=True, had_nul=had_nul or b"\0" in line)
+                had_nul = is_long = False
+            else:
+                yield _Piece(line, is_whole=True)
+        held = held[begin:]
         if len(held) > MAX_LINE:
-            has_nul, is_long, held = has_nul or b"\0" in held, True, b""
+            had_nul, is_long, held = had_nul or b"\0" in held, True, b""
     if held or is_long:
-        yield _Piece(b"" if is_long else held, has_nul or b"\0" in held, is_whole=False)
+        yield _Piece(b"" if is_long else held, is_whole=False, had_nul=had_nul or b"\0" in held)
 
 
 def is_good(data: bytes) -> bool:
