@@ -61,7 +61,16 @@ def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
     if event.arguments is not None:
         require(event.n == 1, "only a first marker has arguments")
         require(_covered(state, event.call, event.arguments), "the answer was given for other arguments")
-    attempt = Attempt(**shared(Attempt, event), marked=at, run=state.run, uid=state.uid)
+    attempt = Attempt(
+        n=event.n,
+        key=event.key,
+        effect=event.effect,
+        key_ttl=event.key_ttl,
+        intent=event.intent,
+        marked=at,
+        run=state.run,
+        uid=state.uid,
+    )
     bound = call.bound if event.arguments is None else event.arguments
     _put(state, replace(call, attempts=(*call.attempts, attempt), lookups=_NONE, cleared=None, bound=bound))
     state.wait = None
@@ -102,7 +111,10 @@ def recorded(state: Draft, event: e.ResultRecorded, at: datetime) -> None:
     call = _open_call(state, event.call)
     guarded = state.passed(event.call, "done") if event.how == "stated" else None
     _settles(event, call, guarded)
-    result = Result(**shared(Result, event), tool=call.call.tool, provider_id=call.call.provider_id)
+    of = call.call
+    result = Result(
+        call=of.id, tool=of.tool, provider_id=of.provider_id, how=event.how, text=event.text, images=event.images
+    )
     _put(state, replace(call, result=result, lookups=_NONE))
     state.wait, state.uncounted = None, True
     state.replies_refused = state.replies_refused + 1 if event.how == "no_output" else 0
