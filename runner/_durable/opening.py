@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -92,6 +93,7 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         HERE.set(outer)
         if life is not None:
             await off_loop(life.end)
+            await asyncio.sleep(0)  # a cancellation that came meanwhile is raised in the block, not after it
 
 
 @contextlib.asynccontextmanager

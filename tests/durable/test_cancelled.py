@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
+import eventlog
 import runner
 from runner import durable
 from runner.errors import Interrupted
@@ -39,6 +41,26 @@ async def test_a_cancelled_block_is_interrupted_and_goes_on(tmp_path: Path) -> N
     await life(hangs=False)
     assert len(tries) == 2
     assert len(set(tries)) == 1
+
+
+async def test_a_timeout_that_expires_while_a_block_gives_its_lock_back_is_raised_at_the_block(tmp_path: Path) -> None:
+    """Nothing after that waits: the cancellation would come out of whatever the program awaits next."""
+    loop, expired = asyncio.get_running_loop(), threading.Event()
+
+    class Expiring(eventlog.Disk):
+        def unlock(self, fd: int) -> None:
+            super().unlock(fd)
+            loop.call_soon_threadsafe(expire)
+            assert expired.wait(60)
+
+    def expire() -> None:
+        scope.reschedule(loop.time())
+        loop.call_soon(loop.call_soon, loop.call_soon, expired.set)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(60) as scope, durable("t", runs=eventlog.Directory(tmp_path, disk=Expiring())):
+            pass
+    await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
