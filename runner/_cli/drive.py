@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import runner
+from runner._cli import options
 from runner._cli._io import out
 from runner._cli._io.ask import Command, Terminal, at_terminal
 from runner._cli._io.errors import Refused, Status
 from runner._cli._io.progress import Watch, is_drawable
 from runner._cli._render import question_text
-from runner._cli.options import account
 
 Result = runner.Outcome
 Go = Callable[..., Coroutine[Any, Any, Result]]
@@ -38,7 +38,7 @@ def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | N
     `go` raises.
     """
     with _view(runs) as watch:
-        terminal = Terminal(watch, account()) if at_terminal() else None
+        terminal = Terminal(watch, options.account()) if at_terminal() else None
         hook = terminal if command is None else Command(command, watch)
         try:
             result = asyncio.run(go(watch=watch, on_question=hook))
@@ -48,7 +48,8 @@ def carry_on(go: Go, runs: str, again: Callable[[str], str], *, command: str | N
             raise Refused(str(stopped), _hint(stopped, again)) from stopped
         except KeyboardInterrupt:  # asked for twice: nothing was waited for
             if watch.state is None:
-                raise Refused("stopped before anything was saved") from None
+                where = f"What was begun is in: refold ls --runs {options.shown(runs)}"
+                raise Refused("stopped at once, before it was known what was saved", where) from None
             run = watch.state.run
             _park(run, runs)
             why = f"{run} stopped at once; a call that was running may have happened and is in doubt"
@@ -74,7 +75,7 @@ def _view(runs: str) -> Iterator[Watch]:
 def _park(run: str, runs: str) -> None:
     """Keep a run that a person at the terminal ended from being carried on by a worker of the same directory."""
     if at_terminal() and not runner.read_state(run, runs).over:
-        runner.park(run, account(), runs=runs)
+        runner.park(run, options.account(), runs=runs)
 
 
 def _hint(stopped: runner.Stopped, again: Callable[[str], str]) -> str:

@@ -125,4 +125,4 @@ def test_stopping_at_once_says_what_is_true(monkeypatch: pytest.MonkeyPatch, ref
     monkeypatch.setattr(asyncio, "run", interrupted)
     said = refold("run", "look", Agent("plain")).ends(1, "")
     assert ("Go on: refold resume plain-" in said.err) is saved
-    assert ("stopped before anything was saved" in said.err) is not saved
+    assert ("refold ls --runs" in said.err) is not saved
