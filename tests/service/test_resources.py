@@ -108,6 +108,9 @@ def test_a_factory_that_raises_stops_its_agents_runs_and_no_other(runs: Path, er
         async with runner.Worker([broken.agent("broken"), sound.agent("sound")], runs=runs, at_once=1) as worker:
             good = await worker.start(sound.agent("sound"), stage.TASK, run="g")
             assert stage.finished(await good.outcome()) == "over"
+            async with asyncio.timeout(120):
+                while "agent broken" not in worker.problems:  # noqa: ASYNC110 (whose turn comes first is open)
+                    await asyncio.sleep(0.01)
             problem = worker.problems["agent broken"]
             assert (type(problem.error), broken.said.count("entered")) == (error, 0)
             assert [stage.written(runs, f"b-{number}") for number in range(3)] == before
