@@ -7,6 +7,7 @@ those that use it, which may be of other runs.
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
@@ -42,8 +43,8 @@ class Connection:
     """A connection that is open, or was. `tools` are the server's tools, in its order.
 
     `legs` are those in flight; whoever sends one puts it in and takes it out. `modern`: whether the server speaks a
-    protocol without sessions. `turns`: its calls take turns, as they do anyway from the first question on that does not
-    say which call asks it.
+    protocol without sessions. `turns`: whether calls of this server take turns, here and over later connections; set at
+    the first question that does not say which call asks it.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Connection:
         transport: Callable[[Legs], AbstractAsyncContextManager[Any]],
         mode: str,
         *,
-        turns: bool,
+        turns: threading.Event,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.legs: Legs = {}
@@ -86,7 +87,7 @@ class Connection:
 
     async def turn(self) -> None:
         """Return once a new call may use it, or none may any more."""
-        while self._turns and self._users:
+        while self._turns.is_set() and self._users:
             await self._changed.wait()
 
     async def close(self) -> None:
@@ -153,7 +154,7 @@ class Connection:
         When all that are left ask something, or one was cut off, which may have been the one, nobody can say: then each
         of them puts it to its person that it is to start again, in its turn.
         """
-        self._turns = True
+        self._turns.set()
         self._asking += 1
         self._wake()
         while len(self._users) > max(1, self._asking + sum(one.unclear for one in self._users)) and not self._retired:

@@ -6,6 +6,7 @@ last one has ended. A server that can't be reached was asked to do nothing, so t
 
 import asyncio
 import functools
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import KW_ONLY, dataclass
@@ -64,6 +65,9 @@ class Server:
 
     def __post_init__(self) -> None:
         self._loops: dict[asyncio.AbstractEventLoop, _Here] = {}
+        self._turns = threading.Event()
+        if self.mode == "legacy" and isinstance(self.where, mcp.StdioServerParameters):
+            self._turns.set()
 
     @property
     def _name(self) -> str:
@@ -185,10 +189,6 @@ class Server:
                 here.connection = Connection(self._name, self._transport, self.mode, turns=self._turns)
             await here.connection.open(self.connect)  # whoever asked for it before may have given up
             return here.connection
-
-    @property
-    def _turns(self) -> bool:
-        return self.mode == "legacy" and isinstance(self.where, mcp.StdioServerParameters)
 
     def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):
