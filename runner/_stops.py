@@ -87,7 +87,7 @@ class WorkspaceChanged(Stopped):
 class ModelUnavailable(Stopped):
     """The model could not be asked: five retries in a row failed, or the failure was permanent."""
 
-    hint = "Remove the cause, then resume it."
+    hint = "Remove the cause, such as a wrong key, a wrong name or a service that is down; then resume it."
 
 
 class ConversationRefused(Stopped):

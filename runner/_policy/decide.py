@@ -83,9 +83,11 @@ def _ask(agent: AnyAgent, state: State, now: datetime) -> list[Event]:
 
 
 def _tried(failed: Failures) -> str:
-    """How often and for how long the model was asked, and its last error."""
+    """Whether the last request failed for good, or how many did and for how long; and the last error."""
+    if not failed.transient:
+        return f"a request failed for good: {failed.error}"
     seconds = (failed.at - failed.since).total_seconds() if failed.at is not None and failed.since is not None else 0.0
-    return f"{failed.count} in a row failed, tried for {ladder.span(round(seconds, 1))}: {failed.error}"
+    return f"{failed.count} requests in a row failed, tried for {ladder.span(round(seconds, 1))}: {failed.error}"
 
 
 def _calls(agent: AnyAgent, state: State, now: datetime, demanded: Demands) -> list[Event]:

@@ -69,7 +69,7 @@ def test_an_exception_that_nobody_declared_is_transient_and_perhaps_billed(runs:
 def test_a_mistake_in_the_code_of_a_model_is_made_once(runs: Path, error: BaseException) -> None:
     """Asking again would come to the same, be paid again perhaps, and take minutes."""
     clock = stage.Ticking()
-    with pytest.raises(runner.errors.ModelUnavailable, match=rf"1 in a row failed, .*{type(error).__name__}: {error}"):
+    with pytest.raises(runner.errors.ModelUnavailable, match=rf"failed for good: .*{type(error).__name__}: {error}"):
         stage.start([failing(1, error)], runs=runs, clock=clock)
     assert clock.slept == []
     assert runner.read_state("r", runs).spent.lost_asks == 1
@@ -158,7 +158,7 @@ def test_a_model_that_cannot_be_awaited_is_asked_once(runs: Path) -> None:
 
 def test_a_script_with_what_is_no_reply_says_so_at_once(runs: Path) -> None:
     """A slip in a test makes it wait for no backoff."""
-    with pytest.raises(runner.errors.ModelUnavailable, match=r"1 in a row .* turn 1 of the script is 5, no reply"):
+    with pytest.raises(runner.errors.ModelUnavailable, match=r"failed for good: .*turn 1 of the script is 5, no reply"):
         stage.start([5], runs=runs)
     with pytest.raises(runner.BadAgent, match="write a list of what is said"):
         runner.testing.ScriptedModel("done")

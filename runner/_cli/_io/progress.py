@@ -24,25 +24,30 @@ class Watch:
     def __init__(self, name: str = "") -> None:
         self.state: State | None = None
         self._name = f"{name} " if name else ""
+        self._failed = ""
 
     def __call__(self, state: State, events: Sequence[replay.AnyEvent]) -> None:
         """Show what was just saved."""
         self.state = state
         for event in events:
-            out.err(self._name + said(state, _briefly(state, event)))
+            out.err(self._name + said(state, self._briefly(state, event)))
 
     def room(self) -> AbstractContextManager[None]:
         """While this lasts the view draws nothing."""
         return nullcontext()
 
-
-def _briefly(state: State, event: replay.AnyEvent) -> replay.AnyEvent:
-    """An event without the error of a model, which the command prints once, when it has given up."""
-    if isinstance(event, ModelFailed):
+    def _briefly(self, state: State, event: replay.AnyEvent) -> replay.AnyEvent:
+        """An event without a model's error that was shown before, or that the command prints as it ends."""
+        if isinstance(event, RunStopped) and event.reason == "ModelUnavailable":
+            return replace(event, detail="")
+        if not isinstance(event, ModelFailed):
+            return event
+        is_new, self._failed = event.transient and event.error != self._failed, event.error
+        if is_new:
+            return event
         return replace(event, error=f"{event.error_type or 'error'}, {state.failures.count} in a row")
-    if isinstance(event, RunStopped) and event.reason == "ModelUnavailable":
-        return replace(event, detail=f"{state.failures.count} in a row failed")
-    return event
+
+
 
 
 def said(state: State, event: replay.AnyEvent) -> str:

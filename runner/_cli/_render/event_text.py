@@ -145,7 +145,7 @@ SAID: dict[type[Any], Callable[[Any, State], str]] = {
         f"{_more('{}: ', _tool(s, e.call) if e.call else None)}waits until {e.until:%H:%M:%S} UTC ({e.why})"
     ),
     logged.PhaseChanged: lambda e, _: "done" if e.phase == "done" else "paused" if e.phase == "paused" else "goes on",
-    logged.RunStopped: lambda e, _: f"stopped{' for good' if e.final else ''} ({e.reason}): {e.detail}",
+    logged.RunStopped: lambda e, _: f"stopped{' for good' if e.final else ''} ({e.reason}){_more(': {}', e.detail)}",
     logged.UnknownEvent: lambda e, _: f"{e.tag}, an event of a later version",
 }
 """How each kind of event is said; the state has it folded."""
