@@ -95,7 +95,7 @@ def told(result: Result, runs: str) -> None:
         return
     out.out(f"{result.run} waits for a person:")
     for text in question_text.lines(result.state, runs):
-        out.out(f"  {text}")
+        out.line(f"  {text}")
 
 
 def status(result: Result) -> Status:

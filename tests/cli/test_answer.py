@@ -146,11 +146,28 @@ def test_what_is_said_to_a_live_run_is_left_for_the_process_that_holds_it(
 def test_park_holds_a_run_back_and_names_the_command_that_carries_it_on(refold: Refold, runs: Path) -> None:
     """Nothing else does: not an answer, and not `resume --all`."""
     run = scenes.asking(runs)
-    refold("park", run, "--by", "ann").ends(0, f"{run} is parked, by ann. Go on: refold resume {run} --runs {runs}\n")
+    said = refold("park", run, "--by", "ann").ends(
+        0, out=f"refold resume {run} --agent MODULE:ATTRIBUTE --runs {runs}\n"
+    )
+    assert said.out.startswith(f"{run} stopped (Parked): by ann\n")
     assert refold("approve", run, "1.0-approve").status == 0
     assert refold("resume", "--all", Agent("paying")).status == 0
     assert runner.read_state(run, runs).phase == "paused"
     assert refold("resume", run, Agent("paying")).out == "Ann has it.\n"
+
+
+def test_a_pause_and_a_park_are_said_in_the_same_words_by_every_command(refold: Refold) -> None:
+    """Whoever reads two of them must not wonder whether they mean two things."""
+    said = refold("run", "pay ann", Agent("paying"), "--run", "r").ends(3, out="r waits for a person:\n")
+    assert said.err.endswith(" paused, waits for a person\n")
+    refold("resume", "r", Agent("paying")).ends(3, out="r waits for a person:\n")
+    refold("show", "r").ends(0, out="phase       paused, waits for a person\n")
+    refold("inbox").ends(0, out="r waits for a person since ")
+    refold("audit", "r").ends(0, out=": paused, waits for a person, ")
+    parked = "stopped (Parked)"
+    for words in (["park", "r"], ["show", "r"], ["ls"], ["audit", "r"]):
+        refold(*words).ends(0, out=parked)
+    refold("run", "pay ann", Agent("paying"), "--run", "r").ends(1, err=parked)
 
 
 def test_the_inbox_lists_what_all_runs_ask_oldest_first_with_the_commands_that_answer(

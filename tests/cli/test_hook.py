@@ -124,7 +124,7 @@ def test_a_signal_ends_the_hook_and_leaves_the_question_open(runs: Path, tmp_pat
         out, err = running.communicate(timeout=40)
         assert running.returncode == 3
     assert "waits for a person" in out
-    assert err.splitlines()[-1].endswith("paused")
+    assert err.splitlines()[-1].endswith(" paused, waits for a person")
     assert _answer(runs) is None
 
 

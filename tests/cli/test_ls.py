@@ -41,7 +41,7 @@ def test_the_list_for_people_has_a_line_for_each_run(refold: Refold, runs: Path)
     scenes.stopped(runs)
     lines = refold("ls").out.splitlines()
     assert len(lines) == 3
-    assert lines[1].startswith("stopped-run  model, stopped: TurnLimit")
+    assert lines[1].startswith("stopped-run  model, stopped (TurnLimit)")
     assert lines[2].startswith("done-run")
     assert lines[2].endswith("look at one")
 

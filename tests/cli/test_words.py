@@ -70,7 +70,7 @@ def test_there_are_words_for_every_event_there_is() -> None:
         (events.StepRecorded(name="now", n=2, raw="5"), "step now 2: 5"),
         (events.StepRecorded(name="now", n=2, raw="", error="OSError: x"), "step now 2 failed: OSError: x"),
         (events.StepRecorded(name="now", n=2, raw=""), "step now 2 ended the program, and is tried again"),
-        (events.PhaseChanged(phase="paused"), "paused"),
+        (events.PhaseChanged(phase="paused"), "paused, waits for a person"),
         (events.PhaseChanged(phase="tools"), "goes on"),
         (events.UnknownEvent("later", b"{}", ignorable=True), "later, an event of a later version"),
         (events.ResultRecorded(call="3.0", how="ran", text="x" * 200), f"3.0 pay: ran: {'x' * 100}..."),

@@ -147,7 +147,8 @@ def park(run: str, runs: str, who: str) -> None:
     """
     receipt = runner.park(run, who, runs=runs)
     if not _left(receipt, f"The park of {run} by {who} is"):
-        out.out(f"{run} is parked, by {who}. Go on: refold resume {shlex.quote(run)} --runs {options.shown(runs)}")
+        out.out(f"{run} stopped (Parked): by {who}")
+        out.out(f"Go on: refold resume {shlex.quote(run)} --agent MODULE:ATTRIBUTE --runs {options.shown(runs)}")
 
 
 def _left(receipt: runner.Receipt, what: str) -> bool:

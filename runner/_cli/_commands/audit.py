@@ -73,7 +73,7 @@ def _head(audited: runner.review.Audited) -> Iterator[out.Row]:
     yield "agent", story.agent
     yield "forked from", story.parent
     stopped = story.stopped
-    yield "phase", story.phase + (f", stopped: {stopped.reason}" if stopped is not None else "")
+    yield "phase", story.phase + (f", {event_text.stopped(stopped)}" if stopped is not None else "")
     yield "spent", event_text.spent(story.spent, story.limits.dollars)
     worked, whole = audit_text.spans(story)
     yield "time", f"{audit_text.took(worked)} at work, {audit_text.took(whole)} from the first line to the last"
@@ -100,25 +100,25 @@ def _tell(story: Audit, width: int) -> None:
         while ahead and ahead[0][0].seq <= seq:
             _life(*ahead.pop(0))
             if depth > CALL:  # what follows belongs to a call of an earlier life
-                out.out(f"{'  ' * CALL}{within}")
+                out.line(f"{'  ' * CALL}{within}")
         within = words if depth == CALL else within
-        out.out(f"{'  ' * depth}{words}")
+        out.line(f"{'  ' * depth}{words}")
     for life, before in ahead:
         _life(life, before)
     if story.lives:
         out.out()
         last = story.lives[-1]
-        out.out(f"Life {last.life}: {one_line(audit_text.end(last, last=True))}, {audit_text.moment(last.ended)}")
+        out.line(f"Life {last.life}: {one_line(audit_text.end(last, last=True))}, {audit_text.moment(last.ended)}")
 
 
 def _life(life: LifeStory, before: LifeStory | None) -> None:
     out.out()
     if before is not None:
-        out.out(f"({one_line(audit_text.gap(life, before))})")
+        out.line(f"({one_line(audit_text.gap(life, before))})")
         out.out()
     out.heading(f"Life {life.life}  {audit_text.moment(life.began)}  {one_line(audit_text.life(life))}")
     where, lasted = audit_text.lines(life.seq, life.last_seq), audit_text.between(life.began, life.ended)
-    out.out(f"  {where}, {lasted}" + (f"; other definitions: {', '.join(life.drift)}" if life.drift else ""))
+    out.line(f"  {where}, {lasted}" + (f"; other definitions: {', '.join(life.drift)}" if life.drift else ""))
 
 
 def _events(story: Audit, width: int) -> Iterator[Told]:

@@ -106,7 +106,7 @@ def _phase(status: runner.RunStatus, now: datetime) -> Iterator[str]:
     """The phase, and what the run is doing or waiting for in it."""
     yield status.phase
     if status.stopped:
-        yield f"stopped: {status.stopped}"
+        yield f"stopped ({status.stopped})"
     elif status.open_questions:
         first, *more = status.open_questions
         yield f"asks {first}" + (f" and {len(more)} more" if more else "")
@@ -139,9 +139,9 @@ def inbox(runs: str, *, as_json: bool) -> None:
         out.as_json([_question_facts(state, question, runs) for state, question in found])
         return
     for state, question in found:
-        out.out(f"{audit_text.moment(question.at)}  {state.run}  {one_line(state.task, 60)}")
+        out.out(f"{state.run} waits for a person since {audit_text.moment(question.at)}: {one_line(state.task, 60)}")
         for line in (*question_text.asked(question), *question_text.commands(state, question, runs)):
-            out.out(f"    {line}")
+            out.line(f"    {line}")
     if not found:
         out.err("No run asks anything.")
 

@@ -107,7 +107,7 @@ def fork(run: str, at: int, new: str | None, runs: str, who: str) -> None:
     event = replay.decode(forked)
     unheard = event.messages if isinstance(event, RunForked) else ()
     out.rows([*_page(state, parent), *(("not heard", f"{one_line(m.who)}: {one_line(m.text)}") for m in unheard)])
-    out.err(f"Carry it on with: refold resume {state.run} --agent module:attr --runs {options.shown(runs)}")
+    out.err(f"Carry it on with: refold resume {state.run} --agent MODULE:ATTRIBUTE --runs {options.shown(runs)}")
 
 
 def _page(state: State, parent: State) -> Iterator[out.Row]:

@@ -103,7 +103,7 @@ def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
     yield "phase", event_text.phase(state)
     yield "because", None if state.stopped is None else _foreign(state.stopped.detail)
     yield "turns", event_text.turns(state)
-    yield "resumes", f"{state.resumes} of {state.limits.resumes}"
+    yield "resumes", f"{state.resumes} of {state.limits.resumes} that may come to nothing"
     yield "spent", event_text.spent(state.spent, state.limits.dollars)
     holder = eventlog.store(runs).holder(state.run) if now else None
     if holder is not None:
@@ -123,7 +123,7 @@ def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
     yield from (("allowed", _allowed(rule)) for rule in _as_json.rules(state))
     yield "unknown", f"events of a later version: {', '.join(state.unknown)}" if state.unknown else None
     if state.at is not None:
-        yield "last saved", f"{audit_text.moment(state.at)}, line {state.seq}, life {state.life}"
+        yield "last saved", f"{audit_text.moment(state.at)}, line {state.seq}"
     yield "answer", _foreign(state.answer or "") if state.phase == "done" else None
 
 
@@ -132,7 +132,7 @@ def _call(call: CallState) -> str:
     shown = f"{call.call.tool} {arguments(call.call.arguments)}"
     if call.child is not None:
         child = call.child
-        rests = f", stopped: {child.stop.reason}" if child.stop is not None else ""
+        rests = f", {event_text.stopped(child.stop)}" if child.stop is not None else ""
         return f"{shown}\nrun {child.run} does it{rests}; {event_text.money(child.spent.total_dollars)} so far"
     if not call.attempts:
         return f"{shown}\nnot tried"

@@ -3,16 +3,22 @@
 JSON is printed in ASCII, which no terminal obeys and every locale shows.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from runner._cli._render.escape import escape, one_line
+from runner._cli._render.escape import MARK, escape, one_line
+
+if TYPE_CHECKING:  # a line in a pipe needs none of it
+    from rich.console import Console
+    from rich.text import Text
 
 Row = tuple[str, str | None]
 """A name and its value; a row whose value is None is left out."""
@@ -76,18 +82,35 @@ def rows(pairs: Iterable[Row], *, folded: bool = False) -> None:
 
 
 def _row(name: str, value: str, width: int) -> None:
-    """One row on a terminal: lines are folded below each other, but for commands, which the terminal itself breaks."""
-    from rich.table import Table
+    """One row on a terminal."""
     from rich.text import Text
 
-    for number, line in enumerate(value.split("\n")):
-        if line.lstrip().startswith("refold "):
-            _print(Text(escape(" " * (width + 2) + line)), soft_wrap=True)
-            continue
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(min_width=width)
-        grid.add_row(Text("" if number else name, style="bold"), Text(escape(line)))
-        _print(grid)
+    for number, text in enumerate(value.split("\n")):
+        _fold(Text(f"{'' if number else name:<{width + 2}}", style="bold"), text)
+
+
+def line(text: str) -> None:
+    """A result on one line, for people; on a terminal it is folded."""
+    if on_terminal():
+        from rich.text import Text
+
+        _fold(Text(), text)
+    else:
+        out(text)
+
+
+def _fold(head: Text, text: str) -> None:
+    """On a terminal: `text` behind `head`, folded and set in, a foreign text with its mark; a command is not folded."""
+    words = text.lstrip(" ")
+    head = head + " " * (len(text) - len(words))
+    whole, console = head + escape(words), _console()
+    if words.startswith("refold ") or whole.cell_len <= console.width:
+        _print(whole, soft_wrap=True)
+        return
+    first, *more = whole[len(head) :].wrap(console, max(console.width - head.cell_len - len(MARK), _LEAST))
+    _print(head + first, soft_wrap=True)
+    for part in more:
+        _print(" " * head.cell_len + (MARK if words.startswith(MARK) else "  ") + part.plain, soft_wrap=True)
 
 
 def _folded(text: str, before: int) -> str:
@@ -136,6 +159,10 @@ def _fitting(widths: Sequence[int], room: int) -> int:
 
 
 def _print(thing: object, *, soft_wrap: bool = False) -> None:
+    _console().print(thing, soft_wrap=soft_wrap)
+
+
+def _console() -> Console:
     from rich.console import Console
 
-    Console(highlight=False, markup=False, emoji=False).print(thing, soft_wrap=soft_wrap)
+    return Console(highlight=False, markup=False, emoji=False)

@@ -48,8 +48,6 @@ class Watch:
         return replace(event, error=f"{event.error_type or 'error'}, {state.failures.count} in a row")
 
 
-
-
 def said(state: State, event: replay.AnyEvent) -> str:
     """One event with the time it was saved, on one line."""
     at = f"{state.at:%H:%M:%S} " if state.at is not None else ""

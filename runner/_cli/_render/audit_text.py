@@ -101,15 +101,14 @@ def life(story: LifeStory) -> str:
 
 
 def end(story: LifeStory, *, last: bool) -> str:
-    """How a life ended."""
+    """How a life ended; a finding says the same with its details."""
     if story.end == "stopped" and story.stopped is not None:
-        detail = f": {story.stopped.detail}" if story.stopped.detail else ""
-        return f"stopped{' for good' if story.stopped.final else ''} ({story.stopped.reason}){detail}"
+        return event_text.stopped(story.stopped)
     if story.kind in ("answer", "fork") and story.end in ("unsaid", "paused"):
         return "ended with that"
     if story.end == "unsaid":
         return "still running, or died" if last else "died"
-    return {"done": "finished", "paused": "paused: a person decides"}[story.end]
+    return {"done": "finished", "paused": event_text.PAUSED}[story.end]
 
 
 def gap(story: LifeStory, before: LifeStory) -> str:

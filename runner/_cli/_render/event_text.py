@@ -11,7 +11,7 @@ import replay
 from replay import State
 from replay import events as logged
 from replay.state import Spent
-from replay.values import Effect
+from replay.values import Effect, StopReason
 
 MAX_PAYLOAD = 100
 
@@ -27,12 +27,19 @@ def money(dollars: float | None) -> str:
     return "<$0.0001" if 0 < dollars < 0.00005 else f"${dollars:.4f}"  # noqa: PLR2004 (half a hundredth of a cent)
 
 
+PAUSED = "paused, waits for a person"
+
+
 def phase(state: State) -> str:
     """Where the run stands, in a few words."""
     if state.stopped is not None:
-        final = " for good" if state.stopped.final else ""
-        return f"{state.phase}, stopped{final}: {state.stopped.reason}"
-    return state.phase
+        return f"{state.phase}, {stopped(state.stopped)}"
+    return PAUSED if state.phase == "paused" and state.waiting else state.phase
+
+
+def stopped(why: StopReason | logged.RunStopped) -> str:
+    """That a run stopped, and by which rule."""
+    return f"stopped{' for good' if why.final else ''} ({why.reason})"
 
 
 def spent(used: Spent, limit: float | None = None) -> str:
@@ -144,8 +151,8 @@ SAID: dict[type[Any], Callable[[Any, State], str]] = {
     logged.WaitUntil: lambda e, s: (
         f"{_more('{}: ', _tool(s, e.call) if e.call else None)}waits until {e.until:%H:%M:%S} UTC ({e.why})"
     ),
-    logged.PhaseChanged: lambda e, _: "done" if e.phase == "done" else "paused" if e.phase == "paused" else "goes on",
-    logged.RunStopped: lambda e, _: f"stopped{' for good' if e.final else ''} ({e.reason}){_more(': {}', e.detail)}",
+    logged.PhaseChanged: lambda e, _: {"done": "done", "paused": PAUSED}.get(e.phase, "goes on"),
+    logged.RunStopped: lambda e, _: stopped(e) + _more(": {}", e.detail),
     logged.UnknownEvent: lambda e, _: f"{e.tag}, an event of a later version",
 }
 """How each kind of event is said; the state has it folded."""

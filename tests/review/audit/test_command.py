@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 import eventlog
 import replay
 import runner
+from tests.cli import agents
 from tests.cli.agents import LOUD
 from tests.cli.conftest import Refold
 from tests.review.audit import stories
@@ -63,11 +65,24 @@ def test_the_story_tells_lives_turns_calls_attempts_and_what_lay_between(refold:
         "answer to 4.0-settle-1: done, by ann, 2026-01-01 01:11:15 UTC: it was patched  (line 22)",
         "      wrote c.txt  (line 18)",
         "Life 5  2026-01-01 01:11:16 UTC  resumed by process 5 on h, not counted, and found the clock set back",
-        "(1 d 0 h nobody wrote; life 5 stopped (Interrupted): SIGTERM)",
+        "(1 d 0 h nobody wrote; life 5 stopped (Interrupted))",
         "Life 6: finished, 2026-01-02 01:11:16 UTC",
         "rerun               9, 11   push (2.0) ran again, attempt 2",
     ):
         assert words in said.out
+
+
+def test_why_a_run_stopped_is_told_where_it_happened_and_as_a_finding(refold: Refold, runs: Path) -> None:
+    """A provider's page of text in every sentence about the stop hides the rest."""
+    with pytest.raises(runner.errors.ModelUnavailable):
+        runner.start_sync(agents.silent, "look", runs=runs, run="r")
+    said = refold("audit", "r")
+    assert said.out.count("no such model") == 2
+    assert "\n  Turn 1  model: " in said.out
+    assert "\nLife 1: stopped (ModelUnavailable), " in said.out
+    shown = refold("show", "r").out
+    assert "resumes     0 of 10 that may come to nothing\n" in shown
+    assert "life" not in shown
 
 
 def test_a_program_gets_the_story_the_findings_and_the_storage(refold: Refold, runs: Path) -> None:
@@ -118,16 +133,18 @@ def test_the_story_moves_no_terminal(refold: Refold, runs: Path) -> None:
     assert "\\u202eturned" in said.out
 
 
-def test_the_story_fits_the_width_of_a_terminal(runs: Path, tmp_path: Path) -> None:
-    """A payload is cut to its line there, and nothing but our own bold headings is a control."""
+def test_the_story_fits_the_width_of_a_terminal(refold: Refold, runs: Path, tmp_path: Path) -> None:
+    """A payload is cut there, a sentence folded below itself, and nothing but our own bold headings is a control."""
     run = shelved(runs, text=LOUD * 40)
     with Terminal("audit", run, "--runs", runs, cwd=tmp_path, columns=60, env=SILENT) as terminal:
         assert terminal.end() == 0
     plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.seen).replace("\r\n", "\n")
     assert not OBEYED.search(plain)
-    says = next(line for line in plain.split("\n") if line.strip().startswith("says"))
-    assert len(says) <= 60
-    assert says.endswith("...")
+    assert max(map(cell_len, plain.split("\n"))) <= 60
+    assert re.search(r"\n    says .*(\n {6}.*)?\.\.\.\n", plain)
+    assert re.search(r"\n {6}attempt 1: .*\n {8}[0-9a-f]{32}  \(line \d+\)\n", plain)
+    piped = refold("audit", run).out
+    assert re.search(r"\n {6}attempt 1: .* key [0-9a-f]{32}  \(line \d+\)\n", piped)
 
 
 def test_a_run_is_shown_as_it_stood_after_any_of_its_lines(refold: Refold, runs: Path) -> None:
