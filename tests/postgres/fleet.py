@@ -8,16 +8,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 import psycopg
 
 from eventlog.postgres import Postgres
 from tests.postgres.witness import Witness
-from tests.support import ROOT
+from tests.support import ROOT, stacks
 from tests.support.postgres import PASSWORD, Cluster
 
 PATIENCE = 400.0
@@ -27,15 +28,43 @@ LEASE = 2.0
 
 @dataclass
 class Member:
-    """One worker process."""
+    """One worker process. `errors` is what it says on its standard error."""
 
     role: str
     process: subprocess.Popen[str]
+    errors: IO[str]
 
     @property
     def pid(self) -> int:
         """Its process id."""
         return self.process.pid
+
+    def end(self, how: signal.Signals, patience: float = PATIENCE) -> None:
+        """End it by a signal. One that goes on fails the test, and says where each of its threads and tasks stands."""
+        process = self.process
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(how)
+            os.kill(process.pid, signal.SIGCONT)
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            said = stacks.asked(process, self.errors)
+            process.kill()
+            raise AssertionError(f"told to end by {how.name}, it went on for {patience:g} s:\n{said}") from None
+        finally:
+            self.errors.close()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def begun(program: str, role: str, *arguments: str) -> Member:
+    """A worker process of `program`, which is ready to be told to end."""
+    errors = tempfile.TemporaryFile("a+", errors="replace")  # noqa: SIM115 (the member closes it)
+    command = [sys.executable, "-m", program, *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n", process.wait()
+    return Member(role, process, errors)
 
 
 @dataclass
@@ -59,8 +88,7 @@ class Fleet:
     def __exit__(self, *_: object) -> None:
         """End every process that was begun."""
         for member in self.members:
-            member.process.kill()
-            _reap(member.process)
+            member.end(signal.SIGKILL)
 
     def store(self) -> Postgres:
         """The runs, as somebody uses them whom nobody cuts off."""
@@ -72,25 +100,16 @@ class Fleet:
         self.cluster.execute(f"create role {self.database}_{role} superuser login password '{PASSWORD}'")
         place = f"127.0.0.1:{self.port or self.cluster.port}/{self.database}"
         url = f"postgresql://{self.database}_{role}:{PASSWORD}@{place}"
-        arguments = [url, self.witness.url, f"{self.lease}", f"{skew}", self.without]
-        process = subprocess.Popen(
-            [sys.executable, "-m", self.program, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+        member = begun(
+            self.program, f"{self.database}_{role}", url, self.witness.url, f"{self.lease}", f"{skew}", self.without
         )
-        member = Member(f"{self.database}_{role}", process)
         self.members.append(member)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n", process.wait()
         return member
 
     def end(self, member: Member, how: signal.Signals) -> None:
         """End a worker by a signal."""
-        member.process.send_signal(how)
-        _reap(member.process)
         self.members.remove(member)
+        member.end(how)
 
     def cut(self, member: Member) -> None:
         """Keep a worker from the server: what is connected is ended, and nothing is let in."""
@@ -136,11 +155,3 @@ def until(what: str, holds: object, pause: float = 0.05) -> None:
 def is_stopped(pid: int) -> bool:
     """Whether a process was stopped by a signal."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-def _reap(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGCONT)
-    process.wait(PATIENCE)
-    assert process.stdout is not None
-    process.stdout.close()

@@ -17,6 +17,7 @@ from eventlog.postgres import Postgres
 from runner.procrastinate import Queue
 from tests.postgres.clerk import Clerk
 from tests.postgres.worker import skew
+from tests.support import stacks
 
 AGAIN = 0.2
 
@@ -24,6 +25,7 @@ AGAIN = 0.2
 async def main(url: str, witness: str, lease: float, skewed: float) -> None:
     """Work until SIGTERM."""
     skew(skewed)
+    stacks.tell_when_asked()
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     store, agent = Postgres(url, lease=lease), Clerk(witness).agent()
@@ -42,7 +44,8 @@ async def main(url: str, witness: str, lease: float, skewed: float) -> None:
 async def _work(url: str, store: Postgres, agent: runner.Agent) -> None:
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url, max_size=4, timeout=5))
     Queue(app, [agent], runs=store)
-    async with app.open_async():
+    try:
+        await app.open_async()
         await app.run_worker_async(
             queues=["refold:clerk"],
             concurrency=60,
@@ -51,6 +54,8 @@ async def _work(url: str, store: Postgres, agent: runner.Agent) -> None:
             shutdown_graceful_timeout=3,
             fetch_job_polling_interval=0.5,
         )
+    finally:  # also when it is cancelled while it opens: its pool's tasks end by nothing else
+        await app.close_async()
 
 
 if __name__ == "__main__":

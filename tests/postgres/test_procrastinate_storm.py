@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 from collections.abc import Callable
 
 import procrastinate
 import pytest
 
+from tests.postgres.fleet import begun
 from tests.postgres.test_storm import tortured
 from tests.support.figures import FIGURES
 from tests.support.postgres import Cluster
@@ -29,3 +32,14 @@ def test_three_hundred_runs_end_right_by_procrastinates_workers_alone(
     wrong, said = tortured(postgres, 300, 21, database=name, program=PROGRAM)
     record_property(FIGURES, said)
     assert wrong == []
+
+
+@pytest.mark.full
+@pytest.mark.fault("server hangs")
+def test_a_worker_that_is_told_to_end_while_its_server_says_nothing_ends() -> None:
+    """Who opens connections for its pool takes a cancellation for an error, and goes on if the pool is not closed."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"postgresql://nobody@127.0.0.1:{server.getsockname()[1]}/nothing"
+        worker = begun(PROGRAM, "nobody", url, "http://127.0.0.1:9", "2.0", "0.0", "-")
+        with server.accept()[0]:
+            worker.end(signal.SIGTERM, 60.0)

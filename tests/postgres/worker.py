@@ -19,6 +19,7 @@ from eventlog.postgres import Postgres, _log
 from runner._engine.mailbox import Mailbox
 from runner._policy import ladder
 from tests.postgres.clerk import Clerk
+from tests.support import stacks
 
 _UNFENCED = """
 with held as (update refold.run set seq = %(seq)s, sum = %(sum)s, life = %(life)s, at = %(at)s,
@@ -56,6 +57,7 @@ async def main(url: str, witness: str, lease: float, skewed: float, without: str
     """Work until SIGTERM."""
     skew(skewed)
     take_away(without)
+    stacks.tell_when_asked()
     store = Postgres(url, lease=lease)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
