@@ -9,23 +9,20 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from replay.messages import ToolCall
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
-from runner.models._responses import OpenAI, tier
-from runner.models._vendor import Parsed, usage
+from runner.models._vendor import Parsed, Vendor, terms, usage
 
 DONE = "[DONE]"
 
 
 @dataclass
 class Stream(_pieces.Assembly):
-    """One stream."""
-
     _response: dict[str, str] = field(default_factory=dict)
     _choice: dict[str, str] = field(default_factory=dict)
     _message: _pieces.Piece = field(default_factory=dict)
@@ -65,6 +62,14 @@ HOME = "https://api.openai.com/v1"
 STOPS = {"stop": "stop", "tool_calls": "tool_calls", "function_call": "tool_calls", "length": "length"}
 BROKEN = frozenset({"error", "insufficient_system_resource"})
 """What some servers give for a finish_reason when the reply broke off."""
+
+
+class OpenAI(Vendor):
+    """What is the same for both of OpenAI's APIs."""
+
+    sdk = ("openai", "AsyncOpenAI")
+    options: ClassVar = {"security": {"bearer_auth": True}}
+    """Without an administrator's key, which the SDK also finds in the environment."""
 
 
 class Chat(OpenAI):
@@ -131,7 +136,7 @@ class Chat(OpenAI):
             calls=calls,
             stop=stop,
             usage=usage(reply, "prompt_tokens", "completion_tokens"),
-            terms=tier(reply),
+            terms=terms(reply, "service_tier"),
         )
 
 

@@ -214,6 +214,11 @@ def usage(reply: Mapping[str, Any], sent: str, came: str) -> Usage | None:
     return Usage(input_tokens=told[sent], output_tokens=told[came], cache_read_tokens=read, cache_write_tokens=written)
 
 
+def terms(told: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """The terms on which an answer was given, as a list of prices names them."""
+    return {name: told[name] for name in names if isinstance(told.get(name), str)}
+
+
 def texts(parts: Iterable[object]) -> str:
     """Pieces of text as one."""
     return "".join(part for part in parts if isinstance(part, str))

@@ -20,7 +20,7 @@ from replay.messages import Result, ToolCall, Usage
 from runner._agent.model import Request, ToolSpec
 from runner.models import _errors, _json, _pieces, _turns
 from runner.models._output import ANTHROPIC
-from runner.models._vendor import Parsed, Vendor, count, part, tells, texts
+from runner.models._vendor import Parsed, Vendor, count, part, tells, terms, texts
 
 WRAP = "INVALID_JSON"
 
@@ -37,14 +37,11 @@ def as_written(given: str) -> str:
 
 
 @dataclass
-class Stream(_pieces.Assembly):
-    """One stream."""
-
+class _Stream(_pieces.Assembly):
     _message: dict[str, str] = field(default_factory=dict)
     _blocks: defaultdict[int, _pieces.Piece] = field(default_factory=lambda: defaultdict(dict))
 
     def take(self, data: str) -> bool:
-        """See `_pieces.Assembly`."""
         event = _json.fields(data)
         kind = _json.value(event["type"])
         if kind == "message_start":
@@ -113,7 +110,7 @@ class Anthropic(Vendor):
     schema = "output_config"
     dialect = ANTHROPIC
     taken = frozenset({"system"})
-    assembly = Stream
+    assembly = _Stream
 
     def _head(self, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on it)
         system = {"system": request.instructions} if request.instructions else {}
@@ -170,7 +167,7 @@ class Anthropic(Vendor):
                 "cache_write_1h_tokens": min(for_an_hour, written),
                 "web_searches": count(part(usage, "server_tool_use").get("web_search_requests")),
             },
-            terms={name: usage[name] for name in ("service_tier", "speed") if isinstance(usage.get(name), str)},
+            terms=terms(usage, "service_tier", "speed"),
         )
 
 
