@@ -55,7 +55,6 @@ def answer(store: eventlog.Store, run: str, who: str, form: Mapping[str, str]) -
 
 
 def stop(store: eventlog.Store, run: str, who: str, form: Mapping[str, str]) -> None:
-    """Stop a run for good."""
     unmoved(store, runner.read_state(run, store), form)
     runner.stop(run, who, runs=store)
 

@@ -18,8 +18,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 import eventlog
 import replay
@@ -31,7 +32,6 @@ from runner.ui import _actions, _listing, _live
 from runner.ui._guard import Allow, Guard, Identify, readers
 
 HERE = Path(__file__).parent / "pages"
-STATIC = {"ui.css": "text/css", "ui.js": "text/javascript"}
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 MOST = 1 << 20
 """Bytes of a form."""
@@ -74,7 +74,7 @@ def app(
         Route("/runs/{run}/log", console.log),
         Route("/runs/{run}/report", console.report),
         Route("/runs/{run}/{action}", console.act, methods=["POST"]),
-        Route("/static/{name}", _static),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     ours = (runner.RunError, eventlog.LogError, replay.ReplayError, _actions.NotDone)
     errors: dict[Any, Any] = dict.fromkeys((*ours, HTTPException, ValueError, KeyError, click.UsageError), _failed)
@@ -112,13 +112,11 @@ class _Console:
         return run
 
     async def runs(self, request: Request) -> Response:
-        """The list of runs."""
         found = [info for info in await self._listing.all() if self._may(request, "read", info.run)]
         page = _listing.page(found, request.query_params)
         return _shown(request, "runs.html", page=page, asked=request.query_params)
 
     async def inbox(self, request: Request) -> Response:
-        """What all runs ask."""
         found = [one for one in await self._listing.questions() if self._may(request, "read", one[0].run)]
         answers = {state.run for state, _ in found if self._may(request, "answer", state.run)}
         return _shown(request, "inbox.html", found=found, answers=answers)
@@ -157,7 +155,6 @@ class _Console:
         return StreamingResponse(self._followers.events(run, int(after)), media_type="text/event-stream")
 
     async def state(self, request: Request) -> Response:
-        """The state after a line."""
         run, at = self._checked(request, "read"), int(request.query_params["at"])
 
         def told() -> str:
@@ -177,7 +174,6 @@ class _Console:
         return _shown(request, "fork.html", run=run, at=at, state=state, forked=forked)
 
     async def log(self, request: Request) -> Response:
-        """The log's own lines."""
         run = self._checked(request, "download")
         reading = await asyncio.to_thread(self._store.read, run)
         return StreamingResponse(self._store.raw(reading), media_type="application/jsonl", headers=_as(f"{run}.jsonl"))
@@ -190,7 +186,6 @@ class _Console:
         return Response(page, media_type="text/html", headers=_as(f"{run}.html"))
 
     async def act(self, request: Request) -> Response:
-        """A form."""
         action: str = request.path_params["action"]
         run, person, form = self._checked(request, action), request.state.person, await _form(request)
         if not hmac.compare_digest(form.get("csrf", "").encode(), request.state.csrf.encode()):
@@ -266,13 +261,6 @@ async def _failed(request: Request, error: Exception) -> Response:
     why = error.detail if isinstance(error, HTTPException) else str(error)
     more = {"why": why, "hint": getattr(error, "hint", ""), "since": getattr(error, "since", [])}
     return _shown(request, "failed.html", status, **more, run=request.path_params.get("run"))
-
-
-async def _static(request: Request) -> Response:
-    name = request.path_params["name"]
-    if name not in STATIC:
-        return PlainTextResponse("There is no such file.", 404)
-    return Response((HERE / name).read_text("utf-8"), media_type=STATIC[name])
 
 
 def _as(name: str) -> dict[str, str]:

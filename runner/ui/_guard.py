@@ -53,7 +53,6 @@ class Guard:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

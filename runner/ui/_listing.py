@@ -103,7 +103,6 @@ def word(info: runner.RunInfo) -> str:
 
 
 def ago(at: datetime) -> str:
-    """How long ago something was, in words."""
     seconds = (datetime.now(UTC) - at).total_seconds()
     return "just now" if seconds < 1 else f"{audit_text.took(seconds)} ago"
 

@@ -104,7 +104,6 @@ class _Followed:
         self._task = asyncio.create_task(self._follow())
 
     async def events(self, after: int) -> AsyncIterator[str]:
-        """What one page is told."""
         seen = 0
         while True:
             changed, over = self._changed, self._over
@@ -120,7 +119,6 @@ class _Followed:
                 yield ": here\n\n"
 
     def close(self) -> None:
-        """End it."""
         self._task.cancel()
         if self._due is not None:
             self._due.cancel()
@@ -166,7 +164,6 @@ class _Followed:
         self._news[name + of] = self._number, f"{head}event: {name}\ndata: {json.dumps(facts)}\n\n"
 
     def _tell(self) -> None:
-        """Wake every page."""
         self._due, self._told = None, time.monotonic()
         if self._fresh:
             self._put("text", {"text": self._said.shown()})
