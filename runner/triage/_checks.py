@@ -8,13 +8,11 @@ check's name.
 """
 
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from runner.triage import _checks_batch, _checks_log, _checks_world  # noqa: F401 (each adds its checks)
+from runner.triage import _checks_log, _checks_world  # noqa: F401 (each adds its checks)
 from runner.triage._evidence import CHECKS, Check, Evidence, Failed
 from runner.triage._task import Fix, Same, Task, Unseen, names
-from runner.triage._world import World
 
 
 class Outcome(NamedTuple):
@@ -33,10 +31,9 @@ CATALOGUE = {task: tuple(CHECKS[name] for name in Task(task).checks) for task in
 """The checks of every task, in the order they are printed."""
 
 
-def check(task: Task, in_world: World, runs: Path, run: str, only: Collection[str] = ()) -> list[Outcome]:
+def check(evidence: Evidence, only: Collection[str] = ()) -> list[Outcome]:
     """Make the task's checks, all or those named in `only`. Never raises."""
-    evidence = Evidence(task, in_world, runs, run)
-    chosen = [one for one in CATALOGUE[task.name] if not only or one.name in only]
+    chosen = [one for one in CATALOGUE[evidence.task.name] if not only or one.name in only]
     return [outcome for one in chosen for outcome in _held(one, evidence)]
 
 
@@ -45,7 +42,7 @@ def _held(one: Check, evidence: Evidence) -> Iterator[Outcome]:
     if not one.each:
         yield _outcome(one, one.name, evidence)
         return
-    groups: tuple[Fix | Same | Unseen, ...] = getattr(evidence.expected, one.each)
+    groups: tuple[Fix | Same | Unseen, ...] = getattr(evidence.task.expected, one.each)
     for group in groups:
         name = f"{group.crash} {one.name}" if len(groups) > 1 else one.name
         yield _outcome(one, name, evidence, group)

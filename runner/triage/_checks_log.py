@@ -4,17 +4,20 @@ The sums are taken from the events one by one, not from the state, so that a mis
 itself. Each raises what is not as it should be.
 """
 
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import eventlog
 import runner
 import runner.testing
-from replay.events import ModelAsked, ModelFailed, ReplySaved, ResultRecorded, RunForked, RunResumed
+from replay.events import AttemptMarked, ModelAsked, ModelFailed, ReplySaved, ResultRecorded, RunForked, RunResumed
 from replay.messages import CostBound
 from runner.triage._evidence import Evidence, check, require
+from runner.triage._task import Fix, Same
 from runner.triage._tracker_store import Comment, Issue
 
 
@@ -96,6 +99,52 @@ def chain_verified(evidence: Evidence) -> None:
 @check("log")
 def answer_names_issue(evidence: Evidence) -> None:
     """The saved answer names the number of every issue that is in the tracker."""
-    numbers = [evidence.issue(fix.cause).id for fix in evidence.expected.fixes]
+    numbers = [evidence.issue(fix.cause).id for fix in evidence.task.expected.fixes]
     absent = [f"#{number}" for number in numbers if not re.search(rf"#{number}\b", evidence.state.answer or "")]
     require(not absent, f"it does not name {', '.join(absent)}")
+
+
+@check("log", each="same")
+def second_filing_refused(evidence: Evidence, same: Same) -> None:
+    """A second filing of a cause was refused with the first one's number, and was never tried."""
+    refused = {e.call: e for e in evidence.events if isinstance(e, ResultRecorded) and e.how == "refused"}
+    filings = [i for i in evidence.called("issue_file") if i in refused]
+    again = [i for i in filings if json.loads(evidence.calls[i].arguments)["cause"] == same.cause]
+    require(len(again) == 1, f"{len(again)} filings of {same.cause} were refused")
+    first, text = refused[again[0]].first, refused[again[0]].text
+    names_it = first in evidence.called("issue_file") and f'"issue": {evidence.issue(same.cause).id}' in text
+    require(names_it, f"the refusal says {text!r}")
+    tried = any(isinstance(e, AttemptMarked) and e.call == again[0] for e in evidence.events)
+    require(not tried, f"call {again[0]} was tried")
+
+
+@check("log")
+def corrected(evidence: Evidence) -> None:
+    """A first patch did not pass its test, and a second one of the same file did."""
+    require(evidence.task.expected.corrected, "the task has no such crash")
+    for fix in (fix for fix in evidence.task.expected.fixes if fix.crash in evidence.task.expected.corrected):
+        done = [(e.call, e.text) for e in evidence.events if isinstance(e, ResultRecorded)]
+        said = "".join(_said(evidence, call, text, fix) for call, text in done)
+        is_so = re.fullmatch("-+p-+p[+]+", said)
+        require(is_so, f"the log tells {said!r} of {fix.crash}: p a patch, + and - its test")
+
+
+def _said(evidence: Evidence, call: str, text: str, fix: Fix) -> str:
+    """One letter for a result: `p` for a patch of the fix's file, `+` or `-` for a run of its test alone."""
+    made = evidence.calls[call]
+    path = json.loads(made.arguments).get("path")
+    if made.tool == "code_patch" and path == fix.patch.path:
+        return "p"
+    if made.tool == "test_run" and path == fix.test:
+        return "+" if json.loads(text)["passed"] else "-"
+    return ""
+
+
+@check("log")
+def summarised(evidence: Evidence) -> None:
+    """The conversation was summarised once on the way, and that summary was asked and paid for once."""
+    asked = [event for event in evidence.events if isinstance(event, ModelAsked | ReplySaved)]
+    saved = [a.purpose for a, b in pairwise(asked) if isinstance(a, ModelAsked) and isinstance(b, ReplySaved)]
+    require(saved.count("summary") == 1, f"{saved.count('summary')} summaries were saved")
+    is_between = 0 < saved.index("summary") < len(saved) - 1
+    require(is_between and evidence.state.summary is not None, "it stands at an end of the run")

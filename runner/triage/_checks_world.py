@@ -7,7 +7,7 @@ import ast
 from collections import Counter
 
 from runner.triage._evidence import Evidence, check, require
-from runner.triage._task import Fix
+from runner.triage._task import Fix, Same, Unseen
 
 _LEFT = ("__pycache__", ".pytest_cache", ".tmp-", ".refold-tmp-")
 _LEFT_ENDS = (".pyc", ".tmp", ".new", ".orig", ".rej")
@@ -16,7 +16,7 @@ _LEFT_ENDS = (".pyc", ".tmp", ".new", ".orig", ".rej")
 @check("outside")
 def one_issue(evidence: Evidence) -> None:
     """The tracker's file holds exactly one issue for each cause that was to be found."""
-    count, due = Counter(issue.cause for issue in evidence.issues), len(evidence.expected.fixes)
+    count, due = Counter(issue.cause for issue in evidence.issues), len(evidence.task.expected.fixes)
     twice = [cause for cause, number in count.items() if number > 1]
     require(not twice, f"there are several for {', '.join(twice)}")
     require(count.total() == due, f"it holds {count.total()} issues, not {due}")
@@ -26,7 +26,7 @@ def one_issue(evidence: Evidence) -> None:
 def right_cause(evidence: Evidence) -> None:
     """Every issue there is names such a cause, and none is missing."""
     causes = {issue.cause for issue in evidence.issues}
-    require(causes == {fix.cause for fix in evidence.expected.fixes}, f"the causes are {sorted(causes)}")
+    require(causes == {fix.cause for fix in evidence.task.expected.fixes}, f"the causes are {sorted(causes)}")
 
 
 @check("outside", each="fixes")
@@ -50,7 +50,7 @@ def patched_once(evidence: Evidence, fix: Fix) -> None:
 @check("outside")
 def only_intended_files(evidence: Evidence) -> None:
     """Nothing differs from what was unpacked but the new tests and, by the patches alone, the patched files."""
-    expected, before, after = evidence.expected, evidence.task.files, evidence.after
+    expected, before, after = evidence.task.expected, evidence.task.files, evidence.after
     patched = {fix.patch.path: before[fix.patch.path].decode() for fix in expected.fixes}
     differing = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     require(differing == patched.keys() | expected.tests, f"these differ: {', '.join(sorted(differing))}")
@@ -112,6 +112,48 @@ def no_leftovers(evidence: Evidence) -> None:
     left = [one for one in places if one.name.startswith(_LEFT) or one.name.endswith(_LEFT_ENDS)]
     require(places, "the workspace is empty")
     require(not left, f"left over: {', '.join(sorted(one.relative_to(root).as_posix() for one in left))}")
+
+
+@check("outside", each="fixes")
+def fix_noted(evidence: Evidence, fix: Fix) -> None:
+    """One comment on the issue says that this group's fix is in, and names its test."""
+    number = evidence.issue(fix.cause).id
+    noted = [one for one in evidence.comments if one.issue == number and fix.crash in one.text and fix.test in one.text]
+    require(len(noted) == 1, f"{len(noted)} comments on issue {number} name {fix.crash} and {fix.test}")
+
+
+@check("outside", each="same")
+def same_cause(evidence: Evidence, same: Same) -> None:
+    """A crash whose cause had its issue got one comment there and no issue; its test passes and its crash is gone."""
+    first = evidence.issue(same.cause).id
+    noted = [comment.issue for comment in evidence.comments if same.crash in comment.text]
+    require(noted == [first], f"the comments on {same.crash} are on {noted or 'no issue'}, not on {first} alone")
+    _not_filed(evidence, same.crash)
+    passes(evidence, same.test)
+    shows(evidence, same.crash, same.shows)
+
+
+@check("outside")
+def comments_once(evidence: Evidence) -> None:
+    """No comment was made twice, and none is missing."""
+    count, due = Counter((one.issue, one.text) for one in evidence.comments), evidence.task.expected.comments
+    twice = sorted({issue for (issue, _), number in count.items() if number > 1})
+    require(not twice, f"there are equal ones on {', '.join(map(str, twice))}")
+    require(count.total() == due, f"there are {count.total()}, not {due}")
+
+
+@check("outside", each="unseen")
+def unseen_left_alone(evidence: Evidence, unseen: Unseen) -> None:
+    """A crash that can't be reproduced has no issue; the test that tried passes, as does what its users typed."""
+    _not_filed(evidence, unseen.crash)
+    passes(evidence, unseen.test)
+    run = evidence.application(evidence.crash(unseen.crash).input)
+    require(not run.returncode and not run.stderr, f"the application ended with {run.returncode}")
+
+
+def _not_filed(evidence: Evidence, crash: str) -> None:
+    filed = [issue.id for issue in evidence.issues if crash in issue.title]
+    require(not filed, f"issue {filed} was filed for {crash}")
 
 
 def _last(text: str) -> str:

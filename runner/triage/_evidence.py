@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -36,15 +37,14 @@ def require(holds: object, why: str) -> None:
         raise Failed(why)
 
 
+@dataclass(frozen=True)
 class Evidence:
     """What is there after `run` of `task` in `world`, its log being in `runs`."""
 
-    def __init__(self, task: Task, world: World, runs: Path, run: str) -> None:
-        self.task = task
-        self.expected = task.expected
-        self.world = world
-        self.runs = runs
-        self.run = run
+    task: Task
+    world: World
+    runs: Path
+    run: str
 
     @cached_property
     def issues(self) -> list[Issue]:

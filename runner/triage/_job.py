@@ -18,6 +18,7 @@ import runner
 import runner.testing
 from runner.triage import _code_tools, _issue_tools
 from runner.triage._checks import Outcome, check
+from runner.triage._evidence import Evidence
 from runner.triage._task import Task, names
 from runner.triage._world import World
 from runner.triage.errors import NoSuchTool, WrongWorld
@@ -114,7 +115,7 @@ class Job:
 
     def check(self, run: str, *only: str) -> list[Outcome]:
         """Make the task's checks, all or those named, for `run`. Never raises."""
-        return check(self.task, self.world, self.runs, run, only)
+        return check(Evidence(self.task, self.world, self.runs, run), only)
 
 
 def _die() -> None:
