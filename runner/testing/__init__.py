@@ -13,8 +13,7 @@ crashes it again, and counts what it did to outside systems:
 """
 
 from runner.testing._around import between
-from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
-from runner.testing._inputs import Reword, Without
+from runner.testing._inputs import NoSuchScenario, NothingToCount, NotRepeatable, Reword, Without
 from runner.testing._modes import MODES, Mode
 from runner.testing._real_kill import kill_sweep, random_kills
 from runner.testing._recorded import BadRecording, RecordedModel, RecordingModel

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import runner
@@ -46,13 +47,6 @@ Ask = Callable[[runner.Model, runner.Request], Coroutine[Any, Any, runner.Reply]
 AnyAgent = runner.Agent[Any, Any, Any]
 
 
-class AskedThrough:
-    """A model with another `ask`."""
-
-    def __init__(self, model: runner.Model, ask: Ask) -> None:
-        self.name, self.bound, self.ask = model.name, model.bound, functools.partial(ask, model)
-
-
 def instrumented(
     agent: AnyAgent, ask: Ask, tool: Callable[[runner.Tool], runner.Tool], **of_a_program: Any
 ) -> AnyAgent:
@@ -68,5 +62,6 @@ def instrumented(
         child.agent = instrumented(inner, ask, tool, **of_a_program)
         return child  # type: ignore[no-any-return] # a copy of the tool
 
+    asked = SimpleNamespace(name=agent.model.name, bound=agent.model.bound, ask=functools.partial(ask, agent.model))
     more = of_a_program if agent.framework else {}
-    return agent.replace(model=AskedThrough(agent.model, ask), tools=[other(one) for one in agent.tools], **more)
+    return agent.replace(model=asked, tools=[other(one) for one in agent.tools], **more)

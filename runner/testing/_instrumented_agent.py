@@ -11,7 +11,7 @@ import contextvars
 import functools
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,8 +56,8 @@ class Instruments:
         if fault is not None and fault.in_thread and fault.tool == tool.name:
             other = tool.around(lambda body: functools.partial(self.in_its_thread, tool, body))
         else:
-            other = tool.around(lambda body: _async(self.body, tool, body))
-        other.find = None if tool.find is None else _async(self.look, tool.find)
+            other = tool.around(lambda body: functools.partial(self.body, tool, body))
+        other.find = None if tool.find is None else functools.partial(self.look, tool.find)
         return other
 
     async def body(self, tool: runner.Tool, body: Callable[..., object], /, **given: object) -> object:
@@ -182,15 +182,6 @@ class Instruments:
             world.replies[request.purpose, turn] += 1
             is_again = world.replies[request.purpose, turn] > 1
             return world.reword(reply) if is_again and world.reword is not None else reply
-
-
-def _async(function: Callable[..., Awaitable[object]], *bound: object) -> Callable[..., Awaitable[object]]:
-    """A coroutine function, which a partial of one is not everywhere."""
-
-    async def instrumented(*arguments: object, **given: object) -> object:
-        return await function(*bound, *arguments, **given)
-
-    return instrumented
 
 
 def _take(step: Callable[[], Any]) -> Any:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
 from runner.testing._history import events, images
-from runner.testing._inputs import Inputs, Reword, Without
+from runner.testing._inputs import Inputs, NoSuchScenario, NothingToCount, NotRepeatable, Reword, Without
 from runner.testing._modes import TROUBLES, Mode, Trouble
 from runner.testing._play import dead_at, play
 from runner.testing._service_faults import ServiceFault

@@ -17,8 +17,7 @@ from typing import Any, Final, Unpack
 
 import msgspec
 
-from runner.testing._errors import NoSuchScenario, NothingToCount, NotRepeatable
-from runner.testing._inputs import Inputs, Swept, W
+from runner.testing._inputs import Inputs, NoSuchScenario, NothingToCount, NotRepeatable, Swept, W
 from runner.testing._killed_run import PATIENCE, KilledRun
 from runner.testing._report import Row, SweepReport, count_scenarios
 from runner.testing._verdict import Scenario

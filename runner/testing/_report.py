@@ -1,6 +1,6 @@
 """The report of a sweep: rows to print, scenarios to look at, failures that can be repeated."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -87,14 +87,6 @@ class SweepReport:
         each = list(reports)
         rows = tuple(row for report in each for row in report.rows)
         return cls(each[0].points, rows, tuple(one for report in each for one in report.scenarios))
-
-    @classmethod
-    def counted(
-        cls, points: Sequence[str], modes: Collection[str], without: Collection[str], found: Sequence[Scenario]
-    ) -> Self:
-        """The report of what was found, with a row for each of the modes."""
-        rows = [count_scenarios(mode, "+".join(sorted(without)), found) for mode in modes]
-        return cls(tuple(f"{at} {name}" for at, name in enumerate(points)), tuple(rows), tuple(found))
 
     @property
     def failures(self) -> tuple[Scenario, ...]:

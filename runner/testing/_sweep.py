@@ -22,7 +22,7 @@ import runner
 from runner.testing._inputs import Decide, Reword, Swept, W, Without
 from runner.testing._modes import MODES, Mode
 from runner.testing._plan import Plan
-from runner.testing._report import SweepReport
+from runner.testing._report import SweepReport, count_scenarios
 from runner.testing._verdict import Baseline, Scenario
 
 Progress = Callable[[int, int], None]
@@ -120,7 +120,9 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         else:
             work = [(mode, first) for mode in modes for first in plan.firsts(mode, baseline, every)]
             found = list(_share(plan, baseline, work, jobs, progress or (lambda *_: None)))
-    return SweepReport.counted(baseline.points, [one.mode for one in found] if only else modes, without, found)
+    kinds = [one.mode for one in found] if only else modes
+    rows = tuple(count_scenarios(mode, "+".join(sorted(without)), found) for mode in kinds)
+    return SweepReport(tuple(f"{at} {name}" for at, name in enumerate(baseline.points)), rows, tuple(found))
 
 
 def _memory() -> str | None:

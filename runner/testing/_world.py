@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
+from msgspec.structs import asdict
+
 import eventlog
 import replay
 import runner
@@ -166,7 +168,7 @@ class World:
 
     def compare(self, agent: runner.Agent[Any, Any, Any]) -> None:
         """Compare what an agent's tools declare with what they declared in the first process."""
-        now = {tool.name: _declared(tool) for tool in agent.tools}
+        now = {tool.name: asdict(tool.definition) for tool in agent.tools}
         self.declared = self.declared or now
         for name, declared in self.declared.items():
             for fact, value in declared.items():
@@ -197,13 +199,3 @@ class World:
     async def landed(self) -> None:
         """Wait until every late effect has happened: one that is due now takes a moment."""
         await asyncio.sleep(max((late.due or 0.0 for late in self.late), default=self.time.now - 1) + 1 - self.time.now)
-
-
-def _declared(tool: runner.Tool) -> dict[str, object]:
-    """What a tool declares, as far as it can be compared between processes."""
-    facts = ("effect", "key_ttl", "once_per", "timeout", "attempts", "visible_within", "parallel")
-    return {
-        **{fact: getattr(tool, fact) for fact in facts},
-        "approval": "a function" if callable(tool.approval) else tool.approval,
-        "lookup": "declared" if tool.find is not None else "not declared",
-    }

@@ -238,7 +238,7 @@ WRONG: dict[str, Case] = {
     "a cancellation swallowed, looked up": replace(STUBBORN, lookup="key"),
     "a lookup gone in the next process": replace(LOOKED, later={"lookup": ""}, cause=f"{DIFFERS}lookup"),
     "an approval gone in the next process": replace(
-        KEYED, approval=True, later={"approval": False}, cause=f"{DIFFERS}approval was True"
+        KEYED, approval=True, later={"approval": False}, cause=f"{DIFFERS}approval was always"
     ),
     "an approval that a function drops": replace(
         KEYED,
