@@ -107,7 +107,7 @@ class Queue:
 async def _look_at(run: str, agent: AnyAgent, store: eventlog.Store) -> None:
     """Carry a run on, if it is due and nobody has it, until it rests. Raises what it raises, except `_GONE`."""
     with contextlib.suppress(*_GONE):
-        opened = await off_loop(functools.partial(open_due, run, agent, store=store))
+        opened = await off_loop(functools.partial(open_due, run, agent, store=store), kept=True)
         if opened is not None:
             await carried_on(opened, None, REST)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -93,7 +92,6 @@ async def durable(  # noqa: PLR0913 (each is one fact about the run)
         HERE.set(outer)
         if life is not None:
             await off_loop(life.end)
-            await asyncio.sleep(0)  # a cancellation that came meanwhile is raised in the block, not after it
 
 
 @contextlib.asynccontextmanager
@@ -101,7 +99,7 @@ async def _held(life: Life | None, store: eventlog.Store) -> AsyncIterator[None]
     """While this lasts, others see that the run is held here, and signals drain it; nothing for one only looked at."""
     with contextlib.ExitStack() as while_it_lasts:
         if life is not None:
-            while_it_lasts.enter_context(await off_loop(store.enter))
+            while_it_lasts.enter_context(await off_loop(store.enter, kept=True))
             while_it_lasts.enter_context(signals.drains(life.drain))
             while_it_lasts.enter_context(counted(2))  # a framework's loop waits for no disk
         yield
@@ -115,12 +113,12 @@ async def _open(
     if run is None or await off_loop(functools.partial(attach.made, store, run)) is None:
         try:
             make = functools.partial(opening.create, program, task, run=run, labels=labels, **given)
-            return await off_loop(make)
+            return await off_loop(make, kept=True)
         except (eventlog.RunExists, eventlog.RunLocked):  # another process was faster
             if run is None:
                 raise
     await attach.existing(program, task, run, inputs=None, store=store, after=None)
-    return await off_loop(functools.partial(opening.reopen, run, program, **given))
+    return await off_loop(functools.partial(opening.reopen, run, program, **given), kept=True)
 
 
 def _own_name(name: str) -> str | None:

@@ -146,6 +146,11 @@ class Pump:
         assert self.opened is not None
         try:
             await save_pool.saved(functools.partial(self.opened.life.record, step))
+            await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
+        except asyncio.CancelledError as error:  # later lives have this step, and may go another way than this program
+            await self.leave(error)
+            self._latch(Interrupted(self.state.run, "the run was cancelled"))
+            raise
         except Exception as error:
             raise self._latch(error) from error
 

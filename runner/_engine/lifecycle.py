@@ -120,7 +120,7 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
             clock=clock,
             grace=grace,
         )
-        opened = await save_pool.beside(create)
+        opened = await save_pool.beside(create, kept=True)
         _show_beginning(opened)
         return await run_session(opened, on_question, resources)
 
@@ -191,7 +191,7 @@ async def resume(
         clock=clock,
         grace=grace,
     )
-    opened = await save_pool.beside(reopen)
+    opened = await save_pool.beside(reopen, kept=True)
     return await carried_on(opened, on_question, 0.0 if wait == "return" else math.inf)
 
 
@@ -200,6 +200,7 @@ async def carried_on(
 ) -> Outcome[Any]:
     """What a run comes to that was opened again."""
     if isinstance(opened, Finished):
+        await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
         return opened
     async with contextlib.AsyncExitStack() as stack:
         try:

@@ -200,28 +200,32 @@ async def appended(
     return line
 
 
-async def off_loop(body: Callable[[], T]) -> T:
-    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads; as `saved` else.
+async def off_loop(body: Callable[[], T], *, kept: bool = False) -> T:
+    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads.
 
-    It sees the context variables of whoever waits for it.
+    It sees the context variables of whoever waits for it. It is waited for as `saved` is, and a cancellation is raised
+    then: after it there may be no await in the call that was cancelled. What is `kept`, for it must be given back, is
+    returned first, and whoever gets it awaits something.
     """
-    return await _awaited(_openings.put(functools.partial(contextvars.copy_context().run, body)))
+    return await _awaited(_openings.put(functools.partial(contextvars.copy_context().run, body)), kept=kept)
 
 
-async def beside(body: Callable[[], T]) -> T:
+async def beside(body: Callable[[], T], *, kept: bool = False) -> T:
     """What `body`, which opens or closes a run, gives or raises: `off_loop` while another life shares the loop."""
-    return await off_loop(body) if _sharing() else body()
+    return await off_loop(body, kept=kept) if _sharing() else body()
 
 
-async def _awaited(job: Work[T]) -> T:
-    cancelled = False
+async def _awaited(job: Work[T], *, kept: bool = True) -> T:
+    cancelled: asyncio.CancelledError | None = None
     while not job.is_over:
         try:
             await job.news()
-        except asyncio.CancelledError:
-            cancelled = True
+        except asyncio.CancelledError as error:
+            cancelled = error
     task = asyncio.current_task()
-    if cancelled and task is not None:
+    if cancelled is not None and not kept:
+        raise cancelled
+    if cancelled is not None and task is not None:
         task.uncancel()  # the same request once more, not a second one
         task.cancel()
     return job.result()

@@ -51,7 +51,7 @@ async def run_session(
     life.executor.resources, life.rest = resources, rest
     try:
         lives = save_pool.counted(1 + life.store.knows_due)
-        with await save_pool.beside(life.store.enter), signals.drains(life.drain), lives:
+        with await save_pool.beside(life.store.enter, kept=True), signals.drains(life.drain), lives:
             state, looked = await carry(opened, on_question)
     finally:
         await save_pool.beside(life.end)

@@ -97,7 +97,7 @@ async def run(  # noqa: PLR0913 (each is one thing that a caller may want)
     if stopped is not None and (stopped.final or stopped.reason in HELD):
         return outcome(agent, state)
     reopen = functools.partial(opening.reopen, run, agent, store=store, held=HELD, **given)
-    return await carried_on(await beside(reopen), on_question)
+    return await carried_on(await beside(reopen, kept=True), on_question)
 
 
 run_sync = without_loop(run)

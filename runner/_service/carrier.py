@@ -241,7 +241,7 @@ class Carrier:
     async def _carry(self, run: str, agent: AnyAgent) -> None:
         """Open a run that is due, unless somebody was faster, and carry it on."""
         try:
-            opened = await off_loop(functools.partial(self._open, run, agent))
+            opened = await off_loop(functools.partial(self._open, run, agent), kept=True)
         except (eventlog.RunLocked, eventlog.NoSuchRun, Stopped):
             return
         except BaseException as error:  # noqa: BLE001 (whatever it is, other runs go on)

@@ -71,7 +71,12 @@ class Worker:
             WorkerLeft: It was drained before: nothing would end it again.
             NotARunsDirectory: There is no such place of runs, and it can't be made.
         """
-        self._presence, self._bell = await off_loop(self._store.enter), self._store.bell()
+        self._presence, self._bell = await off_loop(self._store.enter, kept=True), self._store.bell()
+        try:
+            await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
+        except asyncio.CancelledError:
+            self._presence.leave()
+            raise
         if self._leaving is not None:
             self._presence.leave()
             raise WorkerLeft
@@ -132,7 +137,7 @@ class Worker:
         given |= {"enqueued": not now, "store": self._store, "watch": carrier.watch, "grace": carrier.grace}
         carrier.starting += now
         try:
-            opened = await off_loop(functools.partial(opening.create, agent, task, **given))
+            opened = await off_loop(functools.partial(opening.create, agent, task, **given), kept=True)
         except (eventlog.RunExists, eventlog.RunLocked):
             if run is None:
                 raise
@@ -149,6 +154,7 @@ class Worker:
             assert opened.state.at is not None
             carrier.add(Due(opened.state.at, name, agent.name))
             carrier.fill()
+        await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here, and the run goes on
         return Run(carrier, name, agent)
 
     async def drain(self) -> None:

@@ -63,6 +63,42 @@ async def test_a_timeout_that_expires_while_a_block_gives_its_lock_back_is_raise
     await asyncio.sleep(0)
 
 
+async def test_a_timeout_that_expires_while_a_step_is_saved_is_raised_by_it_and_interrupts_the_run(
+    tmp_path: Path,
+) -> None:
+    """Later lives have the step, so what the program does without it would be another way than theirs."""
+    loop, expired = asyncio.get_running_loop(), threading.Event()
+
+    class Expiring(eventlog.Disk):
+        expires = False
+
+        def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> None:
+            if self.expires:
+                self.expires = False
+                loop.call_soon_threadsafe(expire)
+                assert expired.wait(60)
+            super().pwrite(fd, data, offset)
+
+    def expire() -> None:
+        scope.reschedule(loop.time())
+        loop.call_soon(loop.call_soon, loop.call_soon, expired.set)
+
+    disk = Expiring()
+    with pytest.raises(Interrupted):  # noqa: PT012 (what is passed over in a block is raised by it)
+        async with durable("t", runs=eventlog.Directory(tmp_path, disk=disk), run="r") as run:
+            await run.step("first", lambda: 1)
+            with pytest.raises(TimeoutError):  # noqa: PT012
+                async with asyncio.timeout(60) as scope:
+                    disk.expires = True
+                    await run.step("second", lambda: 2)
+            await asyncio.sleep(0)
+    stopped = runner.read_state("r", tmp_path).stopped
+    assert stopped is not None
+    assert stopped.reason == "Interrupted"
+    async with durable("t", runs=tmp_path, run="r") as run:
+        assert [await run.step("first", lambda: 3), await run.step("second", lambda: 4)] == [1, 2]
+
+
 @pytest.mark.parametrize("goes_on", [False, True])
 async def test_a_cancelled_act_that_the_program_passes_over_interrupts_the_block(tmp_path: Path, goes_on: bool) -> None:
     """A timeout around one act: the block raises what became of the run, whether anything else is done with it."""
