@@ -100,3 +100,9 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
     def resting(self) -> bool:
         """Whether it waits for a person or for a time."""
         return not self.running and (bool(self.questions) or self.until is not None)
+
+    @property
+    def due(self) -> datetime | None:
+        """When something happens to it by itself while it rests, its own deadline included; None: never."""
+        times = [*(asked.expires for asked in self.questions), self.until, self.limits.until]
+        return min((at for at in times if at is not None), default=None) if self.resting else None

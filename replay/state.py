@@ -210,8 +210,9 @@ class Draft(msgspec.Struct, gc=False):
 
     @property
     def due(self) -> datetime | None:
-        """When something happens by itself: a wait ends, a question lapses, the deadline comes; None: never."""
-        times = [q.expires for q in self.waiting]
+        """When something happens by itself, also to a child: a wait ends, a question lapses, a deadline comes."""
+        times = [q.expires for q in self.unanswered]
+        times += [call.child.due for call in self.calls if call.child is not None and call.result is None]
         wait = self.wait.until if self.wait is not None else None
         return min((at for at in (*times, wait, self.limits.until) if at is not None), default=None)
 

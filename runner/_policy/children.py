@@ -55,7 +55,7 @@ def wave(calls: Sequence[Pending], now: datetime) -> list[Event]:
         ended = _ended(call, now)
         if ended is not None:
             return [ended]
-    ready = [call for call in calls if not _waits(call.call.child, now)]
+    ready = [call for call in calls if not (call.call.child and _waits(call.call.child, now))]
     if not ready:
         return _rest(calls)
     done = [call for call in ready if call.call.child is not None and call.call.child.phase == "done"]
@@ -80,12 +80,9 @@ def _ended(call: Pending, now: datetime) -> ResultRecorded | RunStopped | None:
     return RunStopped(reason=why.reason, detail=f"child {child.run}: {why.detail}")
 
 
-def _waits(child: Child | None, now: datetime) -> bool:
+def _waits(child: Child, now: datetime) -> bool:
     """Whether a child waits for a person or a time."""
-    if child is None:
-        return False
-    times = [*(asked.expires for asked in child.questions), child.until]
-    return child.resting and not any(at is not None and at <= now for at in times)
+    return child.resting and (child.due is None or child.due > now)
 
 
 def _rest(calls: Sequence[Pending]) -> list[Event]:

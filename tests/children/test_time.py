@@ -9,6 +9,7 @@ import runner
 from eventlog import Directory
 from replay.events import ChildStarted
 from runner import Answer
+from runner._service import due
 from runner.testing import ScriptedModel, tool_calls
 from tests.children.scenes import children, events, lead, paying, resume, start
 from tests.support.stage import NOON, Ticking
@@ -70,6 +71,25 @@ def test_a_clock_that_was_set_back_between_two_lives_lets_a_child_forget_its_key
     outcome = resume(agent, runs, clock=clock)
     assert isinstance(outcome, runner.Paused)
     assert sent == [1]
+
+
+def test_a_child_that_waits_for_a_person_is_carried_on_at_its_own_deadline(runs: Directory) -> None:
+    """It stops, and its parent goes on with that: the parent, which knew of no deadline, waited for the person."""
+    clock = Ticking(NOON + timedelta(days=36_500))
+    until = clock.at + timedelta(minutes=1)
+    agent = lead("ask a", clerk=paying(limits=runner.Limits(until=until)))
+    runner.enqueue(agent, "Have it paid.", runs=runs, run="p")
+    paused = resume(agent, runs, clock=clock)
+    assert isinstance(paused, runner.Paused)
+    assert paused.state.due == until
+    assert not due.is_due(paused.state, until - timedelta(seconds=1))
+    assert due.is_due(paused.state, until)
+    before = len(events(runs))
+    resume(agent, runs, clock=clock)
+    assert len(events(runs)) == before
+    clock.at = until
+    assert resume(agent, runs, clock=clock).finished().answer == "All is done."
+    assert sum(isinstance(event, ChildStarted) for event in events(runs)) == 2
 
 
 def test_a_child_whose_deadline_comes_before_the_end_of_its_wait_is_carried_on_then(runs: Directory) -> None:
