@@ -118,9 +118,12 @@ def test_the_keyboard_alone_answers(browser: Browser, tmp_path: Path) -> None:
         assert browser.complaints() == []
 
 
-def test_text_comes_to_an_open_page_and_what_is_open_stays_open(browser: Browser, axe: str, tmp_path: Path) -> None:
-    """While the model still writes; then the saved line takes its place."""
-    runs = tmp_path / "runs"
+@contextlib.contextmanager
+def telling(browser: Browser, runs: Path, run: str) -> Iterator[threading.Event]:
+    """The open page of a run that was told a text, whose reply comes once the event is set.
+
+    The name is no other run's: a page that somebody closed may still listen for a moment.
+    """
     seen = threading.Event()
 
     class Telling(runner.testing.ScriptedModel):
@@ -132,21 +135,49 @@ def test_text_comes_to_an_open_page_and_what_is_open_stays_open(browser: Browser
 
     calls = runner.testing.tool_calls(("pay", {"amount": 7, "to": "ann"}))
     agent = runner.Agent(name="paying", model=Telling([calls, "Paid."]), tools=[scenes.pay])
-    stage.asked(runner.start_sync(agent, stage.TASK, runs=runs, run="r"))
+    stage.asked(runner.start_sync(agent, stage.TASK, runs=runs, run=run))
     with Served(browser, runs, [agent]) as address:
         browser.open(f"{address}?token=t")
-        browser.open(f"{address}runs/r")
-        browser.run("document.getElementById('line-1').open = true; document.getElementById('actions').open = true")
-        stage.within(60, lambda: feed.of("r").listeners)  # a reply that began before is told to nobody
-        runner.approve("r", "1.0-approve", "bob", runs=runs)
+        browser.open(f"{address}runs/{run}")
+        stage.within(60, lambda: feed.of(run).listeners)  # a reply that began before is told to nobody
         try:
-            assert until(browser, UNTIL, "I am thinking about <b>it</b> now,")
+            yield seen
         finally:
             seen.set()
+
+
+def test_text_comes_to_an_open_page_and_what_is_open_stays_open(browser: Browser, axe: str, tmp_path: Path) -> None:
+    """While the model still writes; then the saved line takes its place."""
+    runs = tmp_path / "runs"
+    with telling(browser, runs, "streamed") as seen:
+        browser.run("document.getElementById('line-1').open = true; document.getElementById('actions').open = true")
+        runner.approve("streamed", "1.0-approve", "bob", runs=runs)
+        assert until(browser, UNTIL, "I am thinking about <b>it</b> now,")
+        seen.set()
         assert until(browser, UNTIL, "Paid.")
         assert browser.run("return document.getElementById('line-1').open")
         assert browser.run("return document.getElementById('actions').open")
         looked_at(browser, axe, "streamed")
+
+
+def test_text_stays_when_the_page_is_put_anew_that_was_asked_for_before_it_came(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """A line asks for the page, text comes, then the page, which knows nothing of it. It goes with the next line."""
+    runs = tmp_path / "runs"
+    with telling(browser, runs, "renewed") as seen:
+        browser.run(
+            "const real = window.fetch, held = new Promise((done) => { window.release = done; });"
+            "window.fetch = async (...given) => { const answer = await real(...given); await held; return answer; };"
+        )
+        runner.approve("renewed", "1.0-approve", "bob", runs=runs)
+        assert until(browser, UNTIL, "I am thinking about <b>it</b> now,")
+        browser.run("window.release()")
+        assert until(browser, GONE, "#live button.approve")
+        assert "I am thinking about <b>it</b> now," in browser.run("return document.body.innerText")
+        seen.set()
+        assert until(browser, UNTIL, "Paid.")
+        assert until(browser, GONE, "#text:not([hidden])")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -4,7 +4,7 @@
   const typing = (part) => [...part.querySelectorAll("input, textarea, select")].some(
     (field) => field === document.activeElement || (field.type !== "hidden" && field.defaultValue !== undefined && field.value !== field.defaultValue));
 
-  let due = false, running = false, told = 0;
+  let due = false, running = false, told = Number(live?.dataset.line), written = -1;
 
   // The page is made by the server; only what changed on it is put in place, and what is open stays open.
   const refresh = async (ids) => {
@@ -18,7 +18,9 @@
       const open = [...part.querySelectorAll("details[open]")].map((one) => one.id).filter(Boolean);
       const filter = part.querySelector("#filter")?.value;
       const focus = document.activeElement?.id;
+      const kept = Number(now.dataset.line) <= written ? [...part.querySelectorAll("#text, #progress")] : [];
       part.replaceChildren(...now.childNodes);
+      for (const one of kept) document.getElementById(one.id).replaceWith(one); // only the page was told of it
       for (const one of open) { const details = document.getElementById(one); if (details) details.open = true; }
       if (filter) part.querySelector("#filter").value = filter;
       if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
@@ -54,6 +56,19 @@
   addEventListener("hashchange", find);
   find();
 
+  // What is not saved was told after a line, and goes with the next one.
+  const unsaved = (id) => {
+    const [text, progress] = ["text", "progress"].map((one) => document.getElementById(one));
+    if (written < told) {
+      text.hidden = progress.hidden = true;
+      progress.replaceChildren();
+    }
+    written = told;
+    const part = id === "text" ? text : progress;
+    part.hidden = false;
+    return part;
+  };
+
   if (live?.dataset.events) {
     const source = new EventSource(`${live.dataset.events}?after=${live.dataset.line}`);
     source.addEventListener("saved", (event) => {
@@ -62,16 +77,14 @@
       soon(["live", "report"]);
     });
     source.addEventListener("text", (event) => {
-      const text = document.getElementById("text");
-      text.hidden = false;
+      const text = unsaved("text");
       text.textContent = JSON.parse(event.data).text;
       text.scrollTop = text.scrollHeight;
     });
     source.addEventListener("progress", (event) => {
-      const said = JSON.parse(event.data), list = document.getElementById("progress"), id = `progress-${said.call}`;
+      const said = JSON.parse(event.data), list = unsaved("progress"), id = `progress-${said.call}`;
       let row = document.getElementById(id);
       if (!row) { row = document.createElement("li"); row.id = id; list.append(row); }
-      list.hidden = false;
       row.textContent = `${said.call} ${said.tool}: ${said.fraction === null ? "" : `${Math.round(said.fraction * 100)} % `}${said.text}`;
     });
     source.addEventListener("over", () => { source.close(); soon(["live", "report"]); });
