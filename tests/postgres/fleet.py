@@ -57,10 +57,10 @@ class Member:
             process.stdout.close()
 
 
-def begun(program: str, role: str, *arguments: str) -> Member:
-    """A worker process of `program`, which is ready to be told to end."""
+def begun(role: str, *arguments: str) -> Member:
+    """A worker process, by the interpreter's arguments, which is ready to be told to end."""
     errors = tempfile.TemporaryFile("a+", errors="replace")  # noqa: SIM115 (the member closes it)
-    command = [sys.executable, "-m", program, *arguments]
+    command = [sys.executable, *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.wait()
@@ -100,9 +100,8 @@ class Fleet:
         self.cluster.execute(f"create role {self.database}_{role} superuser login password '{PASSWORD}'")
         place = f"127.0.0.1:{self.port or self.cluster.port}/{self.database}"
         url = f"postgresql://{self.database}_{role}:{PASSWORD}@{place}"
-        member = begun(
-            self.program, f"{self.database}_{role}", url, self.witness.url, f"{self.lease}", f"{skew}", self.without
-        )
+        arguments = [url, self.witness.url, f"{self.lease}", f"{skew}", self.without]
+        member = begun(f"{self.database}_{role}", "-m", self.program, *arguments)
         self.members.append(member)
         return member
 

@@ -15,6 +15,18 @@ from tests.support.figures import FIGURES
 from tests.support.postgres import Cluster
 
 PROGRAM = "tests.postgres.procrastinate_worker"
+LOSES = """
+import asyncio, contextlib
+from tests.postgres import procrastinate_worker as worker
+
+async def loses_one(*_):
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(600)
+    await asyncio.sleep(600)
+
+worker._work, worker.LOST = loses_one, 0.1
+asyncio.run(worker.main("postgresql://127.0.0.1/nothing", "http://127.0.0.1:9", 2.0, 0.0))
+"""
 
 
 @pytest.mark.full
@@ -40,6 +52,13 @@ def test_a_worker_that_is_told_to_end_while_its_server_says_nothing_ends() -> No
     """Who opens connections for its pool takes a cancellation for an error, and goes on if the pool is not closed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"postgresql://nobody@127.0.0.1:{server.getsockname()[1]}/nothing"
-        worker = begun(PROGRAM, "nobody", url, "http://127.0.0.1:9", "2.0", "0.0", "-")
+        worker = begun("nobody", "-m", PROGRAM, url, "http://127.0.0.1:9", "2.0", "0.0", "-")
         with server.accept()[0]:
             worker.end(signal.SIGTERM, 60.0)
+
+
+@pytest.mark.full
+@pytest.mark.fault("a cancellation that is lost")
+def test_a_worker_that_lost_the_cancellation_of_its_work_ends() -> None:
+    """As one does whose connections are ready in the same turn of the loop: twice in two thousand turns."""
+    begun("nobody", "-c", LOSES).end(signal.SIGTERM, 60.0)
