@@ -9,7 +9,7 @@ those that use it, which may be of other runs.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -85,18 +85,19 @@ class Connection:
             await self.close()
             raise ServerDown(self._name, f"no answer within {within:g} s") from None
 
-    async def turn(self) -> None:
-        """Return once a new call may use it, or none may any more."""
-        while self._turns.is_set() and self._users:
-            await self._changed.wait()
+    async def turn(self) -> bool:
+        """Whether a new call may use it; if it waits for its turn first, it looks again who may."""
+        if not (self._turns.is_set() and self._users):
+            return True
+        await self._changed.wait()
+        return False
 
     async def close(self) -> None:
         """Leave the connection; a server that was started for it is ended."""
         self._ended.set()
         if not self._ready.done():
             self._owner.cancel()
-        with suppress(Exception, asyncio.CancelledError):
-            await asyncio.shield(self._owner)
+        await asyncio.wait({self._owner})
 
     @asynccontextmanager
     async def used(self, elicitation: Elicitation) -> AsyncIterator[None]:

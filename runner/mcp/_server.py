@@ -132,7 +132,7 @@ class Server:
 
         Raises `ServerDown`, and whatever the SDK raises; an `isError` is returned as `{"isError": true, ...}`.
         """
-        connection = await self._connected()
+        connection = await self._turn()
         params = mcp.types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
         async with connection.used(Elicitation([])):
             return _attempt.content(await connection.call(params, None))
@@ -166,7 +166,7 @@ class Server:
     async def _attempt(self, tool: str, refused: Collection[int], call: Call) -> Any:
         elicitation = Elicitation(call.operator_notes)
         try:
-            connection = await self._connected()
+            connection = await self._turn()
         except ServerDown as down:
             raise ToolFailed(str(down), SOON) from down
         except asyncio.CancelledError as cut:
@@ -183,12 +183,17 @@ class Server:
     async def _connected(self) -> Connection:
         here = self._here()
         async with here.opening:
-            if here.connection is not None:
-                await here.connection.turn()
             if here.connection is None or not here.connection.alive:
                 here.connection = Connection(self._name, self._transport, self.mode, turns=self._turns)
             await here.connection.open(self.connect)  # whoever asked for it before may have given up
             return here.connection
+
+    async def _turn(self) -> Connection:
+        """The connection, once a call may use it: what only lists the tools waits for no call."""
+        while True:
+            connection = await self._connected()
+            if await connection.turn():
+                return connection
 
     def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):

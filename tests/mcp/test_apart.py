@@ -1,9 +1,10 @@
 """What became of one request says nothing of another: not of one that HTTP turned away, nor of one of another run."""
 
 import asyncio
+import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,56 @@ def test_a_connection_that_breaks_in_one_call_ends_none_of_another_run(runs: Pat
         waited, lost = beside(server, runs, one("act", waits=True), one("act"))
     assert stage.finished(waited) == "done"
     assert [question.kind for question in stage.asked(lost)] == ["settle"]
+
+
+@pytest.mark.fault("timeout")
+def test_the_tools_of_a_server_whose_calls_take_turns_are_listed_while_one_is_under_way(shop: Shop) -> None:
+    """What lists them sends no call. Another call waits, and two that wait together still go one after another."""
+    server, order = Server(shop.over_stdio(), mode="legacy"), list[str]()
+
+    async def call(name: str, seconds: float) -> None:
+        await server.ask("sleepy", {"seconds": seconds})
+        order.append(name)
+
+    async def beside_a_call() -> None:
+        async with server:
+            first = asyncio.create_task(call("first", 600))
+            await asyncio.sleep(0)
+            others = [asyncio.create_task(call(f"other {n}", 0.01)) for n in range(3)]
+            async with asyncio.timeout(30):
+                await asyncio.sleep(0)
+                assert "sleepy" in [tool.name for tool in await server.tools()]
+                assert order == []
+                first.cancel()
+                await asyncio.gather(*others)
+            assert order == ["other 0", "other 1", "other 2"]
+
+    asyncio.run(beside_a_call())
+
+
+def test_a_close_that_is_cancelled_while_a_server_takes_its_time_to_end_is_cancelled(shop: Shop) -> None:
+    """It returned as if nobody had asked, and whoever was cancelled went on."""
+    asyncio.run(_cancelled_close(shop))
+
+
+async def _cancelled_close(shop: Shop) -> None:
+    leaving, left = asyncio.Event(), asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def transport() -> AsyncIterator[Any]:
+        async with mcp.stdio_client(shop.over_stdio()) as streams:
+            yield streams
+        leaving.set()
+        await left.wait()
+
+    server = Server(transport)
+    await server.tools()
+    closing = asyncio.create_task(server.close())
+    await leaving.wait()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    left.set()
 
 
 WAYS: dict[str, Callable[[Shop], Any]] = {
