@@ -71,8 +71,8 @@ class Connections:
         self.place = place
         self.pooled = False
         self.storage = Storage("postgresql", "killed process", "it was not asked yet")
-        silence = max(2, int(seconds / 3))
-        self._options = {"silence": silence, "connect_timeout": silence, "tcp_user_timeout": int(seconds * 500)}
+        hears = ("silence", "connect_timeout", "keepalives_idle", "keepalives_interval")  # the last are for listening
+        self._options = {**dict.fromkeys(hears, max(2, int(seconds / 3))), "tcp_user_timeout": int(seconds * 500)}
         self._met = False
         self._heard = datetime.min.replace(tzinfo=UTC)
         self._idle: list[Connection] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -98,6 +99,21 @@ def test_a_direct_connection_listens(database_runs: Postgres) -> None:
     for bell in (one, other):
         assert sorted(heard(bell, 2)) == ["a", "b"]
         bell.close()
+
+
+@pytest.mark.fault("a connection that falls silent")
+def test_what_only_listens_asks_whether_the_server_is_there(database: str) -> None:
+    """A machine that vanished ends no connection, and to what only listens nothing else would tell."""
+    runs = Postgres(database, lease=12.0)
+    bell = runs.bell()
+    assert bell.heard() == []
+    assert bell._connection is not None  # noqa: SLF001 (the kernel asks, so only it can tell)
+    with socket.socket(fileno=os.dup(bell._connection.fileno())) as listening:  # noqa: SLF001
+        assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        for seconds in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+            assert listening.getsockopt(socket.IPPROTO_TCP, seconds) == 4
+    bell.close()
+    runs.connections.close()
 
 
 def test_a_forked_child_does_not_end_what_its_parent_listens_with(database_runs: Postgres) -> None:
