@@ -108,9 +108,9 @@ class InsideEventLoop(RunError):
 
 
 class WorkerLeft(RunError):
-    """`Worker.start` was called, or the worker was entered, while it leaves or after that."""
+    """`Worker.start` was called while the worker leaves or after that; or it was entered then, or a second time."""
 
-    sentence = "the worker is leaving and starts no run"
+    sentence = "the worker is leaving, or was entered before, and starts no run"
     hint = "Use another worker, or `runner.enqueue`."
 
 

@@ -68,18 +68,18 @@ class Worker:
         """Begin to carry on what is due.
 
         Raises:
-            WorkerLeft: It was drained before: nothing would end it again.
+            WorkerLeft: It was drained before: nothing would end it again. Or it was entered before.
             NotARunsDirectory: There is no such place of runs, and it can't be made.
         """
-        self._presence, self._bell = await off_loop(self._store.enter, kept=True), self._store.bell()
+        presence = await off_loop(self._store.enter, kept=True)
         try:
             await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
-        except asyncio.CancelledError:
-            self._presence.leave()
+            if self._leaving is not None or self._tasks:
+                raise WorkerLeft  # noqa: TRY301 (as a cancellation: nobody sees this worker)
+        except (asyncio.CancelledError, WorkerLeft):
+            presence.leave()
             raise
-        if self._leaving is not None:
-            self._presence.leave()
-            raise WorkerLeft
+        self._presence, self._bell = presence, self._store.bell()
         steps = {self._look: SOON if self._store.knows_due else LOOK, self._tick: SOON, self._others: SOON}
         self._tasks = {asyncio.create_task(self._forever(step, pause)) for step, pause in steps.items()}
         return self

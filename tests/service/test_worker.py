@@ -186,6 +186,23 @@ def test_a_worker_that_was_drained_is_not_entered(runs: Path, tmp_path: Path, *,
     asyncio.run(enter())
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_worker_is_entered_once(runs: Path, tmp_path: Path, *, together: bool) -> None:
+    """What began with the first time would look for runs for ever, and no other process would miss the worker."""
+
+    async def enter() -> None:
+        worker = runner.Worker([scenes.acting(tmp_path / "effects")], runs=runs)
+        if not together:
+            await worker.__aenter__()
+        came = await asyncio.gather(*(worker.__aenter__() for _ in range(1 + together)), return_exceptions=True)
+        assert sorted(type(one).__name__ for one in came) == ["Worker", "WorkerLeft"][not together :]
+        await worker.drain()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert [*(runs / ".workers").iterdir()] == []
+
+    asyncio.run(enter())
+
+
 def test_what_ends_within_the_grace_keeps_its_result_and_the_next_worker_goes_on(runs: Path, tmp_path: Path) -> None:
     """The run is interrupted, free, and due; nobody is asked anything."""
     agent = scenes.acting(tmp_path / "effects", lasts=0.3)
