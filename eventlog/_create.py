@@ -194,4 +194,4 @@ def _exists(disk: Disk, path: Path) -> bool:
 def refuse_copy(disk: Disk, directory: Path) -> None:
     """Raise `ReadOnly` for a copy, in which nobody may write."""
     if COPY in disk.list(directory):
-        raise ReadOnly(str(directory), "it is a copy of a run, which goes on where it lives; see `refold copy --help`")
+        raise ReadOnly(str(directory), "it is a copy; if the run that it was made of is lost, remove the file `copy`")

@@ -233,7 +233,7 @@ class ReadOnly(LogError):
     """A writer was asked for where nothing can be written. Readers work."""
 
     sentence = "{path} cannot be written: {why}"
-    hint = "Read it, or make the directory writable for this user."
+    hint = "Read it here; write to the run that a copy was made of, or make the directory writable for this user."
     path: str
     why: str
 

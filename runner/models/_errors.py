@@ -86,7 +86,7 @@ def failure(error: Exception) -> ModelError | None:
     names = {client_error(cause) for cause in causes(error)} - {None}
     if names:
         unsent = names & (FOR_GOOD | NOT_CONNECTED)
-        chain = " from ".join(f"{type(cause).__name__}: {cause}" for cause in causes(error))
+        chain = " from ".join(dict.fromkeys(f"{type(cause).__name__}: {cause}" for cause in causes(error)))
         return ModelError(f"no answer came: {chain}", transient=not names & FOR_GOOD, billed=not unsent)
     packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if packages & {"anthropic", "openai"} or (isinstance(error, TypeError) and "authentication" in str(error)):

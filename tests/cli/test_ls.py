@@ -1,5 +1,6 @@
 """`refold ls`: all runs of a directory, whatever state they and the directory are in."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import runner
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold
+from tests.support import stage
 
 
 class Fixed(runner.Clock):
@@ -119,6 +121,14 @@ def test_age_is_counted_from_the_last_save(refold: Refold, runs: Path) -> None:
 def test_an_age_that_makes_no_sense_is_a_usage_error(refold: Refold) -> None:
     """The message shows how an age is written."""
     refold("ls", "--older-than", "yesterday").ends(2, err="90s, 15m, 2h or 7d")
+
+
+def test_a_run_whose_model_is_down_says_when_a_worker_asks_again(refold: Refold, runs: Path) -> None:
+    """It is stopped, and yet nobody need do anything."""
+    clock = stage.Ticking(datetime.now(UTC))
+    with pytest.raises(runner.errors.ModelUnavailable):
+        stage.start([runner.ModelError("the service is down")], runs=runs, clock=clock)
+    assert re.search(r"model, stopped \(ModelUnavailable\), waits \d+[sm] ", refold("ls").out)
 
 
 def test_no_runs_are_an_empty_list_and_a_sentence(refold: Refold, runs: Path) -> None:

@@ -16,7 +16,7 @@ import eventlog
 from tests.docs import documents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-(BLOCK,) = documents.section("eventlog/README.md", "Backups").blocks("sh")
+BLOCK, *_ = documents.section("eventlog/README.md", "Backups").blocks("sh")
 RUN = "order-7"
 COPIES = 20
 

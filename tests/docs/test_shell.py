@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 QUOTED, TABLE = re.compile(r"(pip install|make|refold [a-z]+) \S"), re.compile(r"[\[|]")
 """What a text quotes to be typed, and what makes it the row of a table that `test_reference` looks at."""
-FOREIGN = {"cp", "ls", "mkdir", "python"}
+FOREIGN = {"cp", "jq", "ls", "mkdir", "python"}
 """Commands of the system that the documents use."""
 
 
@@ -51,11 +51,11 @@ def test_there_are_shell_blocks_to_look_at() -> None:
 @pytest.mark.parametrize(("document", "line"), list(typed()))
 def test_every_line_of_a_shell_block_can_be_typed(document: str, line: str) -> None:
     """A reader copies it."""
-    for part in re.split(r"\|\||&&|;", line.split("#", maxsplit=1)[0] if "'" not in line else line):
+    for part in re.split(r"\|\||&&|;| \| ", line.split("#", maxsplit=1)[0] if "'" not in line else line):
         words = [word for word in shlex.split(part, comments=True) if not re.fullmatch(r"[A-Z_]+=\S*", word)]
         if not words or words == ["true"]:
             continue
-        first, *rest = words
+        first, *rest = words if words[0] != "xargs" else words[words.index("refold") :]
         if first == "refold":
             parsed(rest)
         elif first == "make":

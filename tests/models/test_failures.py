@@ -126,6 +126,7 @@ def test_nothing_listens_so_nothing_was_sent(name: str, streamed: bool) -> None:
     with pytest.raises(runner.ModelError) as error:
         asyncio.run(cases.model(DIALECTS[name], f"http://127.0.0.1:{port}", streamed=streamed).ask(request()))
     assert (error.value.transient, error.value.billed) == (True, False)
+    assert error.value.why.count("ConnectError") == 1, "the same words of two libraries are said once"
     with pytest.raises(runner.ModelError) as error:
         asyncio.run(cases.model(DIALECTS[name], "ftp://x", streamed=streamed).ask(request()))
     assert (error.value.transient, error.value.billed) == (False, False)

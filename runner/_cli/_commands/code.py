@@ -128,7 +128,7 @@ def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
 )
 @options.json
 def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...], as_json: bool) -> None:
-    """Say what a death in each tool of an agent means.
+    """Say what a crash in each tool of an agent leads to.
 
     One row for each tool, in the words of the rules that settle its calls, for runs in such a place: a database gives
     leases. No run is read and no tool is run.
@@ -138,7 +138,7 @@ def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...]
     if as_json:
         out.as_json([{**_facts(each), "line": str(each)} for each in found])
     else:
-        head = ("tool", "effect", "if the process dies in a call")
+        head = ("TOOL", "EFFECT", "AFTER A CRASH IN A CALL")
         out.table(head, [(each.tool, each.effect, str(each)) for each in found], folded=True)
         if lease is not None:
             out.out(_LEASE.format(lease=lease))

@@ -110,7 +110,7 @@ def _phase(status: runner.RunStatus, now: datetime) -> Iterator[str]:
     elif status.open_questions:
         first, *more = status.open_questions
         yield f"asks {first}" + (f" and {len(more)} more" if more else "")
-    elif status.wake is not None and status.wake > now:
+    if status.wake is not None and status.wake > now and not status.open_questions:
         yield f"waits {_length(status.wake - now)}"
 
 
@@ -143,7 +143,7 @@ def inbox(runs: str, *, as_json: bool) -> None:
         for line in (*question_text.asked(question), *question_text.commands(state, question, runs)):
             out.line(f"    {line}")
     if not found:
-        out.err("No run asks anything.")
+        out.err(f"No run in {options.shown(runs)} asks anything.")
 
 
 def _question_facts(state: State, question: Question, runs: str) -> dict[str, object]:

@@ -22,6 +22,9 @@ from runner._cli._io import ask, out
 from runner._cli._io.errors import WORST_FIRST, Status, leave, say, status
 from runner._cli._io.progress import Watch
 
+NAMED = 3
+"""Runs that are named of those left alone for one reason."""
+
 
 class _All:
     """Carries on some runs, `jobs` at a time in one event loop; `had` is what they came to."""
@@ -74,9 +77,13 @@ class _All:
 def resume_all(agent: load_agent.AnyAgent, runs: str, *, accepts: str | None, command: str | None, jobs: int) -> Status:
     """Carry on every interrupted run of `agent`; the worst status of them. Raises what `runner.list_runs` raises."""
     found = [(entry, _why_left(agent, runs, entry)) for entry in runner.list_runs(runs)]
-    left = [f"{entry.run} ({why})" for entry, why in found if why]
-    if left:
-        out.err(f"refold: left alone: {', '.join(left)}")
+    left: dict[str, list[str]] = {}
+    for entry, why in found:
+        left.setdefault(why or "", []).append(entry.run)
+    for why, names in left.items():
+        if why:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            out.err(f"refold: left alone, {why}: {', '.join(names[:NAMED])}{more}")
     go = functools.partial(runner.resume, agent=agent, runs=runs, accept_workspace=accepts)
     work = _All(go, command, jobs)
     asyncio.run(work.carry_on([entry for entry, why in found if why is None]))
@@ -95,12 +102,12 @@ def _why_left(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> s
     if status is None:
         return None if _owner(runs, entry.run) in (agent.name, "") else ""
     if status.agent != agent.name:
-        return f"a run of agent {status.agent}" if status.phase != "done" else ""
+        return f"of agent {status.agent}" if status.phase != "done" else ""
     if status.phase == "new" or status.closed:
         return ""
     if status.parent_call is not None:
-        return f"does a call of {status.parent_call.run}"
-    return None if status.stopped in (None, "Interrupted") else f"stopped: {status.stopped}"
+        return f"children of {status.parent_call.run}"
+    return None if status.stopped in (None, "Interrupted") else f"stopped ({status.stopped})"
 
 
 def _owner(runs: str, run: str) -> str:
