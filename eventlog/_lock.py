@@ -41,6 +41,13 @@ class Holder(msgspec.Struct, frozen=True):
     host: str
     since: datetime
 
+    def refusal(self, run: str, disk: Disk, until: datetime | None = None) -> RunLocked:
+        """Give the error for a second writer of what this one holds."""
+        error = RunLocked(run, self.pid, self.host, self.since, until)
+        if (self.host, self.pid) == (disk.host(), disk.pid()):
+            vars(error)["hint"] = RunLocked.HERE
+        return error
+
 
 class Lock(OpenFile):
     """A run's lock, held until `release` or the end of the process. Made by `take`."""
@@ -109,7 +116,7 @@ def take(disk: Disk, directory: Path, run: str, family: int) -> Lock:
                 undo.pop_all()
                 return lock
             disk.pause(_MOMENT)
-        raise _refused(run, None)
+        raise RunLocked(run, None, "", None)
 
 
 def _tried(disk: Disk, directory: Path, run: str, family: int) -> Lock | None:
@@ -124,7 +131,8 @@ def _tried(disk: Disk, directory: Path, run: str, family: int) -> Lock | None:
         if not disk.try_lock(fd):
             if disk.try_lock(fd, shared=True):
                 return None
-            raise _refused(run, _named(disk, fd))
+            held = _named(disk, fd)
+            raise held.refusal(run, disk) if held is not None else RunLocked(run, None, "", None)
         if disk.links_and_size(fd)[0] > 1:
             disk.unlink(directory / LOCK, within=family)
             return None
@@ -156,10 +164,6 @@ def holder(disk: Disk, directory: Path) -> Holder | None:
         return _named(disk, fd) or Holder(0, "", disk.now())
     finally:
         disk.close(fd)
-
-
-def _refused(run: str, holder: Holder | None) -> RunLocked:
-    return RunLocked(run, holder.pid, holder.host, holder.since) if holder else RunLocked(run, None, "", None)
 
 
 def _named(disk: Disk, fd: int) -> Holder | None:

@@ -9,6 +9,7 @@ the writer dead, and it is then unknown whether that line is on disk.
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from eventlog import _structured_error
 from eventlog._line import FORMAT
@@ -66,8 +67,14 @@ class OtherSchema(LogError):
 class RunLocked(LogError):
     """Another writer holds the run. `pid` is None when the holder left no readable name; times are in UTC.
 
-    `until` is the end of the holder's lease, in a database: it renews it as long as it lives.
+    `until` is the end of the holder's lease, in a database: it renews it as long as it lives. The writer may be one of
+    this very process; the hint is `HERE` then.
     """
+
+    HERE: ClassVar[str] = (
+        "This very process carries the run on, or writes to it: wait until that has come to its end. "
+        "In a `runner.Worker`, `start` attaches to a run that it carries."
+    )
 
     hint = (
         "Wait for that process to end, or end it; the run is free when it dies, in a database when its lease ends. "

@@ -22,7 +22,7 @@ from eventlog._new_run import Beginning
 from eventlog._scan import Reading
 from eventlog._snapshot import Snapshot
 from eventlog._store import Store
-from eventlog.errors import LogError, NotARunsDirectory, RunExists, RunLocked, RunPruned
+from eventlog.errors import LogError, NotARunsDirectory, RunExists, RunPruned
 from eventlog.postgres import _place, _prune, _read
 from eventlog.postgres._connections import Connections, boot
 from eventlog.postgres._dispatch import Carriers, Rings, due
@@ -151,8 +151,7 @@ class Postgres(Store):
         now, owner, since, until, wake, _, token, mail, lost, *rest = found[0]
         self.connections.heard(now, sent)
         if token is None:
-            holder = _named(owner, since)
-            raise RunLocked(run, holder.pid, holder.host, since, until)
+            raise _named(owner, since).refusal(run, self.disk, until)
         end = End(*rest)
         log = self._log(end.life + 1, Lease(run, token, self._leases.end(sent), mail, was_lost=lost), end)
         log.wake = self.now() if owner is not None else wake

@@ -64,7 +64,7 @@ def _resumed(runs: Path, run: str, agent: runner.Agent) -> list[str]:
     try:
         outcome = runner.resume_sync(run, agent, runs=runs)
     except (runner.RunError, eventlog.LogError) as error:
-        return [type(error).__name__, str(error)]
+        return [type(error).__name__, f"{error} {error.hint}"]
     return [type(outcome).__name__, outcome.answer if isinstance(outcome, runner.Finished) else ""]
 
 

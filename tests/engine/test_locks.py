@@ -46,9 +46,13 @@ def test_a_second_opener_is_refused_at_once_wherever_it_is(runs: Path, forks: Fo
 
     assert stage.finished(stage.start(ACT, act, runs=runs)) == "over"
     assert [str(os.getpid()) in str(refused) for refused in refusals] == [True, True]
+    assert {getattr(refused, "hint", "") for refused in refusals} == {eventlog.RunLocked.HERE}, (
+        "nobody ends that process"
+    )
     text = stage.results(runs)["1.0"].text
     assert "RunLocked" in text
     assert f"process {os.getpid()}" in text
+    assert "very process" not in text
 
 
 @pytest.mark.fault("many resumers at once")

@@ -37,6 +37,7 @@ def test_a_log_is_the_same_whatever_the_session_has_set(database: str, setting: 
         assert log.append(AT - timedelta(hours=12), [event(1)]).at == AT
         with pytest.raises(eventlog.RunLocked) as held:
             runs.open("r")
+    assert held.value.hint == eventlog.RunLocked.HERE
     assert held.value.since is not None
     assert held.value.since.utcoffset() == timedelta(0)
     assert runs.verify("r").ok
