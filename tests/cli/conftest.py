@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -38,11 +37,6 @@ class Output(NamedTuple):
             for word in [words] if isinstance(words, str) else words:
                 assert word in printed, self
         return self
-
-    @property
-    def unfolded(self) -> Output:
-        """The same with what is folded on one line again."""
-        return self._replace(out=re.sub(r"\n {2,}", " ", self.out))
 
     @property
     def json(self) -> Any:

@@ -40,7 +40,7 @@ def retrace(run: str, source: load_agent.Source, runs: str, *, as_json: bool) ->
     if as_json:
         out.as_json(found)
     else:
-        out.rows(page(found, state.agent), folded=True)
+        out.rows(page(found, state.agent))
         if found.divergence is not None:
             out.out()
             out.out(f"- the history, + the current code\n{found.divergence.diff()}")
@@ -102,7 +102,7 @@ def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool)
     if as_json:
         out.as_json([fields(each, "run agent phase seq able issues") for each in found])
     elif found:
-        out.table(("RUN", "PHASE", "VERDICT", "WHAT"), [row for each in found for row in _rows(each)], folded=True)
+        out.table(("RUN", "PHASE", "VERDICT", "WHAT"), [row for each in found for row in _rows(each)])
     else:
         out.err(f"No unfinished runs in {options.shown(runs)}: nothing was checked.")
     if not all(each.able for each in found):
@@ -139,7 +139,7 @@ def guarantees(source: load_agent.Source, runs: str, *, fail_on: tuple[str, ...]
         out.as_json([{**_facts(each), "line": str(each)} for each in found])
     else:
         head = ("TOOL", "EFFECT", "AFTER A CRASH IN A CALL")
-        out.table(head, [(each.tool, each.effect, str(each)) for each in found], folded=True)
+        out.table(head, [(each.tool, each.effect, str(each)) for each in found])
         if lease is not None:
             out.out(_LEASE.format(lease=lease))
     failed = [(what, each.tool) for what in fail_on for each in found if _facts(each)[what.replace("-", "_")]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,9 +21,6 @@ if TYPE_CHECKING:  # a line in a pipe needs none of it
 
 Row = tuple[str, str | None]
 """A name and its value; a row whose value is None is left out."""
-
-WIDE = 80
-"""Columns of what is folded where no terminal says how many it has."""
 
 _LEAST = 9
 """Characters of a column that make it worth showing."""
@@ -66,19 +62,15 @@ def heading(text: str) -> None:
     out(text)
 
 
-def rows(pairs: Iterable[Row], *, folded: bool = False) -> None:
-    """Named values below each other, the values lined up. A command in a value stays on one line, to be copied.
-
-    Without a terminal long values are `folded` if that is asked.
-    """
+def rows(pairs: Iterable[Row]) -> None:
+    """Named values below each other, the values lined up. A command in a value stays on one line, to be copied."""
     named = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in named), default=0)
     for name, value in named:
         if on_terminal():
             _row(name, value, width)
         else:
-            text = _folded(value, width + 2) if folded else value
-            out(f"{name:<{width}}  {text}".rstrip().replace("\n", "\n" + " " * (width + 2)))
+            out(f"{name:<{width}}  {value}".rstrip().replace("\n", "\n" + " " * (width + 2)))
 
 
 def _row(name: str, value: str, width: int) -> None:
@@ -113,13 +105,8 @@ def _fold(head: Text, text: str) -> None:
         _print(" " * head.cell_len + (MARK if words.startswith(MARK) else "  ") + part.plain, soft_wrap=True)
 
 
-def _folded(text: str, before: int) -> str:
-    """`text`, which begins after so many columns, in lines that end before the last one, no word cut."""
-    return "\n".join(textwrap.wrap(text, max(WIDE - before, 20), break_long_words=False, break_on_hyphens=False))
-
-
-def table(head: Sequence[str], body: Sequence[Sequence[str]], *, folded: bool = False) -> None:
-    """A table with one line for each row, or with the last column `folded`.
+def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+    """A table with one line for each row.
 
     On a terminal its cells are folded into the width there is, but for those of the first column, which are to be
     copied; where the others would get no room, the last columns are left out.
@@ -127,11 +114,8 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]], *, folded: bool = 
     flat = [list(head), *([one_line(cell) for cell in cells] for cells in body)]
     widths = [max(len(row[column]) for row in flat) for column in range(len(head))]
     if not on_terminal():
-        before = sum(widths[:-1]) + 2 * len(widths[:-1])
         for row in flat:
-            cells = "".join(f"{cell:<{width}}  " for cell, width in zip(row[:-1], widths[:-1], strict=True))
-            text = _folded(row[-1], before).replace("\n", "\n" + " " * before) if folded else row[-1]
-            out(f"{cells}{text}".rstrip())
+            out("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
         return
     from rich import box
     from rich.table import Table
