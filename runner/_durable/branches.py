@@ -5,8 +5,6 @@ program begins is a branch of the one that began it, known by the first thing th
 call is a branch as well: it does not run again once its result is recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

@@ -9,8 +9,6 @@
    One whose messages go on from those of the last one is new, for the same reason.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 from collections import Counter

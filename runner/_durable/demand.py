@@ -1,7 +1,5 @@
 """One thing that a program waits for: a body to run, in the program's own context, and a future of what comes of it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import inspect

@@ -1,7 +1,5 @@
 """`durable`: the block in which a framework's loop, or plain code, drives a run that it starts or attaches to."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -5,8 +5,6 @@ a wait that nobody sleeps out, a stop, an error of the log. That is latched, and
 next.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

@@ -5,8 +5,6 @@ that ends the program is tried again in the next life. Of a step that is cancell
 again, and is cancelled again by whatever did that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

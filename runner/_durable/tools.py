@@ -3,8 +3,6 @@
 Its arguments may be edited: by a person, who answers the run's question, or by the framework, which the log says.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json

@@ -27,8 +27,6 @@ A middleware that calls a model by itself, as one that summarises does, is no re
 each life. Updates of the state come back as JSON, and an artifact that JSON does not hold as None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages of LangChain as the log tells them, and what a tool came to as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

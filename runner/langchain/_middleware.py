@@ -1,7 +1,5 @@
 """The middleware: the innermost makes every request to the model an ask, the outermost every call of a tool a call."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

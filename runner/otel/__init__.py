@@ -14,8 +14,6 @@ Times are those of the log. No text of a model, a tool or a person is in it.
 Names are those of the semantic conventions for generative AI, version 0.1.0; ours begin with `refold.`.
 """
 
-from __future__ import annotations
-
 from runner.otel._ids import Ids
 from runner.otel._observe import observe
 from runner.otel._telemetry import Telemetry

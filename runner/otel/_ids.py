@@ -1,7 +1,5 @@
 """The ids of spans, which every process makes alike, and the trace contexts that are saved with runs."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from contextvars import ContextVar

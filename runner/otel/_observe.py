@@ -1,7 +1,5 @@
 """Gauges: what a place holds now, read from the statuses of its runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime
 

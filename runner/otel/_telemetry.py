@@ -1,7 +1,5 @@
 """The watcher: spans and counters of what was just saved."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

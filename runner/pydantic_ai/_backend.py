@@ -1,7 +1,5 @@
 """What pydantic-ai's durable operations go through: requests are asks, tools are calls, all else are steps."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

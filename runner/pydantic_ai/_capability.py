@@ -1,7 +1,5 @@
 """The capability that makes an agent's runs durable."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -4,8 +4,6 @@ A form carries the line that its page showed, and an answer the digest of the ar
 since, nothing is done, and the events since then are shown. The log decides between two who answer at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

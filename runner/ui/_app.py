@@ -1,7 +1,5 @@
 """The console's pages and forms. Each handler asks whether this person may, reads or acts in a thread, and shows."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -9,8 +9,6 @@
 5. Every answer forbids the browser to run, load, frame or keep anything but our own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import inspect

@@ -1,7 +1,5 @@
 """All runs as a page shows them: filtered by their statuses, a page at a time, and what they ask of a person."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ of text: what is sent is the masked end of all the text so far, without its last
 A text with no place in `MOST` characters that a secret does not go across is one secret, to its end.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
