@@ -171,7 +171,7 @@ class Durable:
         if isinstance(tool, Tool):
             self.knows([tool])
         name = tool.name if isinstance(tool, Tool) else tool
-        if body is None and self._tools.get(name) is None:
+        if body is None and self.program.tool(name) is None:
             raise BadTool(name, "the program declares no such tool, and the call has no body")
         try:
             written = json.dumps(dict(arguments or {}), ensure_ascii=False, allow_nan=False)
@@ -270,7 +270,7 @@ class Durable:
         known = turn.results.get(call.id)
         if known is not None:
             return known
-        new = changed(self.pump, self._tools.get(call.tool), call, given)
+        new = changed(self.pump, self.program.tool(call.tool), call, given)
         self.pump.executed += 1
         return cast("ResultRecorded", await self.pump.result(call.id, self._tools.demand(call.tool, body), new))
 

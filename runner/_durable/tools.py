@@ -116,21 +116,16 @@ class Tools:
         self.program, self._pump = program, pump
         self._shapes: dict[str, tuple[Tool, bool]] = {}
 
-    def get(self, name: str) -> Tool | None:
-        """The tool of this name."""
-        found: Tool | None = self.program.tool(name)
-        return found
-
     def learn(self, tools: Iterable[Tool]) -> None:
         """Take note of tools that are new or declared anew."""
         for tool in tools:
-            if self._shapes.get(tool.name, (None, True))[0] is not tool and self.get(tool.name) is not tool:
+            if self._shapes.get(tool.name, (None, True))[0] is not tool and self.program.tool(tool.name) is not tool:
                 self._shape(tool, is_async=True)
 
     def demand(self, name: str, body: Body | None) -> Demand:
         """The demand for a call of this tool, which then runs such bodies."""
         demand = Demand(body)
-        known, is_async = self._shapes.get(name, (self.get(name), None))
+        known, is_async = self._shapes.get(name, (self.program.tool(name), None))
         if body is not None and is_async is not demand.is_async:
             self._shape(known or declared(name, "", {}), is_async=demand.is_async)
         return demand

@@ -120,7 +120,6 @@ def rebuilt(reply: Reply) -> BaseMessage:
 
 
 def unpack(value: Any) -> Any:
-    """What was packed."""
     if isinstance(value, list):
         return [unpack(member) for member in value]
     if not isinstance(value, Mapping) or len(value) != 1:

@@ -50,7 +50,6 @@ class Notes:
             file.write(msgspec.json.encode(fact) + b"\n")
 
     def read(self, kind: str) -> list[Any]:
-        """All facts of a kind, in their order."""
         path = self._folder / kind
         return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
@@ -64,7 +63,6 @@ class KillPoints(CrashPoints):
     """The points of a real process. Reaching the chosen one is SIGKILL, whichever thread comes there."""
 
     def __init__(self, dies: int | None, notes: Notes) -> None:
-        """Kill this process at the point numbered `dies`, or never."""
         super().__init__(dies)
         self._notes = notes
         self._one = threading.Lock()
@@ -92,7 +90,6 @@ class SkippingClock(runner.Clock):
         return super().monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
-        """Let them have passed."""
         self._notes.write("waited", seconds)
         self._ahead += seconds
         await asyncio.sleep(0)

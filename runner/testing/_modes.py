@@ -56,7 +56,6 @@ class Trouble:
 
 
 def _cancel(world: World) -> None:
-    """Cancel the task that the run's process runs in now."""
     assert world.task is not None
     world.task.cancel()
 

@@ -69,7 +69,6 @@ class Baseline:
 
     @property
     def approved(self) -> frozenset[str]:
-        """The calls that a person approved."""
         return approved(self.decided)
 
 

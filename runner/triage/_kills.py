@@ -59,7 +59,6 @@ class Place:
         kill(self.job.world.path)
 
     def failures(self) -> Iterator[str]:
-        """The checks that fail for the run."""
         return (str(outcome) for outcome in self.job.check("killed") if not outcome.ok)
 
 

@@ -139,7 +139,6 @@ class Task:
 
 
 def names() -> tuple[str, ...]:
-    """The tasks there are."""
     return tuple(sorted(card.parent.name for card in _DATA.glob("*/task.json")))
 
 
@@ -152,5 +151,4 @@ def files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What those files hold."""
     return {path: place.read_bytes() for path, place in files(folder)}

@@ -39,7 +39,7 @@ async def url(world: Path, *, within: float = 20.0) -> str:
             while starts <= _STARTS:
                 if await asyncio.to_thread(_start, world):
                     starts += 1
-                elif len(words := _files.said(_lock(world))) == 2:  # noqa: PLR2004 (see `_serve`)
+                elif len(words := _files.said(_lock(world))) == 2:  # noqa: PLR2004 (see `serve`)
                     return words[1]
                 await asyncio.sleep(_BETWEEN)
     raise TrackerDown(str(world))
@@ -92,10 +92,10 @@ def main() -> None:
         os._exit(0)
     os.setsid()
     world = Path(sys.argv[1])
-    serve(world, _files.Held(_lock(world), int(sys.argv[2])))
+    asyncio.run(serve(world, _files.Held(_lock(world), int(sys.argv[2]))))
 
 
-def serve(
+async def serve(
     world: Path,
     held: _files.Held,
     *,
@@ -103,19 +103,13 @@ def serve(
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Be the world's tracker until nobody has asked for `IDLE` seconds or the world is gone; its lock is free then."""
-    with closing(held):
-        asyncio.run(_serve(world, held, clock, pause))
-
-
-async def _serve(
-    world: Path, held: _files.Held, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
-) -> None:
     import uvicorn  # noqa: PLC0415 (late: see above)
 
     from runner.triage._tracker import Tracker  # noqa: PLC0415 (the same)
     from runner.triage._tracker_store import Store  # noqa: PLC0415 (the same)
 
     with (
+        closing(held),
         closing(Store(world / "tracker.sqlite")) as store,
         socket.create_server(("127.0.0.1", 0)) as listening,
     ):

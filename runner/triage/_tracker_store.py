@@ -70,10 +70,6 @@ class NoSuchIssue(Exception):
     """There is no issue with that number."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Store:
     """The file, opened for one process. `clock` tells the time in UTC; keys age by it.
 
@@ -81,7 +77,7 @@ class Store:
     do not look for a repeat. They raise `KeyMismatch` when that key came with another request.
     """
 
-    def __init__(self, file: Path, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, file: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
         # In a sweep two processes that live at once have a thread each, and take turns.
         self._db = sqlite3.connect(file, timeout=_BUSY, isolation_level=None, check_same_thread=False)

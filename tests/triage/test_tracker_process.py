@@ -143,7 +143,7 @@ def serve_here(world: Path, pause: Callable[[float], Awaitable[None]], clock: Ca
     """Be the world's tracker in this process, with a clock of the test's."""
     held = _files.take(world / "tracker.lock")
     assert held is not None
-    _tracker_process.serve(world, held, clock=clock, pause=pause)
+    asyncio.run(_tracker_process.serve(world, held, clock=clock, pause=pause))
 
 
 def test_who_asks_keeps_it(tmp_path: Path) -> None:
