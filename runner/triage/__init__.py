@@ -21,7 +21,7 @@ from runner.triage._tracker_process import url as tracker
 from runner.triage._world import TrackerFaults, World
 from runner.triage._world import faults_of as tracker_faults
 from runner.triage._world import set_faults as set_tracker_faults
-from runner.triage.errors import NoSuchTask, NoSuchTool, TrackerDown, TriageError, WorldHeld, WrongWorld
+from runner.triage.errors import NoSuchTask, NoSuchTool, TrackerDown, WorldHeld, WrongWorld
 
 __all__ = [
     "CATALOGUE",
@@ -34,7 +34,6 @@ __all__ = [
     "Task",
     "TrackerDown",
     "TrackerFaults",
-    "TriageError",
     "World",
     "WorldHeld",
     "WrongWorld",

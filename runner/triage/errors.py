@@ -6,11 +6,7 @@
 import runner
 
 
-class TriageError(runner.RunError):
-    """The root of this job's own errors."""
-
-
-class NoSuchTask(TriageError):
+class NoSuchTask(runner.RunError):
     """There is no data for a task of that name."""
 
     exit_status = 2
@@ -20,7 +16,7 @@ class NoSuchTask(TriageError):
     known: tuple[str, ...]
 
 
-class NoSuchTool(TriageError):
+class NoSuchTool(runner.RunError):
     """A tool to die at that the job does not have, so that it could never be called."""
 
     exit_status = 2
@@ -30,7 +26,7 @@ class NoSuchTool(TriageError):
     known: tuple[str, ...]
 
 
-class WorldHeld(TriageError):
+class WorldHeld(runner.RunError):
     """Another process works in this world; nothing was touched. `pid` is None when it left no readable name."""
 
     exit_status = 4
@@ -45,7 +41,7 @@ class WorldHeld(TriageError):
         return f"the world {self.world} is held by {holder}"
 
 
-class WrongWorld(TriageError):
+class WrongWorld(runner.RunError):
     """The directory can't be this task's world."""
 
     sentence = "{world} can't be the world of this task: {why}"
@@ -54,7 +50,7 @@ class WrongWorld(TriageError):
     why: str
 
 
-class TrackerDown(TriageError):
+class TrackerDown(runner.RunError):
     """The tracker does not listen, though it was started."""
 
     sentence = "the tracker of {world} was started and does not listen"

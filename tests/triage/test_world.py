@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import runner
 from runner import triage
 from runner.triage import _files, _tracker_process
 from tests.support import stage
@@ -247,7 +248,7 @@ def test_a_world_s_files_are_reached_through_no_link_and_no_pipe(world: triage.W
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_survive_a_pickle_and_say_what_to_do(error: triage.TriageError) -> None:
+def test_errors_survive_a_pickle_and_say_what_to_do(error: runner.RunError) -> None:
     """They cross process borders, and each ends in something a person can do."""
     back = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
     assert (type(back), str(back), back.hint) == (type(error), str(error), error.hint)
