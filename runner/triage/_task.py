@@ -139,6 +139,7 @@ class Task:
 
 
 def names() -> tuple[str, ...]:
+    """The tasks there are."""
     return tuple(sorted(card.parent.name for card in _DATA.glob("*/task.json")))
 
 
