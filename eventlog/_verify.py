@@ -8,17 +8,18 @@ later `sum` outside: that is what `expect` is for, and why the verdict ends with
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from eventlog import _verify_scan
 from eventlog._files import Files
 from eventlog._line import Salvaged, Storage, Torn
 from eventlog._os_errors import reading
 from eventlog._scan import steady
-from eventlog._verify_scan import Evidence
 from eventlog.errors import OtherFormat
+
+if TYPE_CHECKING:
+    from eventlog._verify_scan import Evidence
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -86,6 +87,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def verify(files: Files, run: str, expect: str | None) -> Verdict:
     """Verify a run, live or not. `expect` is a `sum` kept elsewhere, of any line of the run."""
+    from eventlog import _verify_scan  # noqa: PLC0415 - no run needs the second reader
+
     with reading(run):
         evidence = steady(lambda: _verify_scan.gathered(files, run))
     if evidence.newer is not None:
@@ -93,7 +96,7 @@ def verify(files: Files, run: str, expect: str | None) -> Verdict:
     return _verdict(evidence, expect)
 
 
-def _verdict(evidence: Evidence, expect: str | None) -> Verdict:
+def _verdict(evidence: "Evidence", expect: str | None) -> Verdict:
     damage = evidence.damage
     expected = None if expect is None else any(line.sum == expect for line in evidence.lines)
     last = evidence.lines[-1] if evidence.lines else None
@@ -121,7 +124,7 @@ def _verdict(evidence: Evidence, expect: str | None) -> Verdict:
     )
 
 
-def _findings(evidence: Evidence, *, expected: bool | None) -> Iterator[str]:
+def _findings(evidence: "Evidence", *, expected: bool | None) -> Iterator[str]:
     if evidence.damage is not None:
         yield str(evidence.damage)
     if expected is False:

@@ -4,6 +4,8 @@ A transition changes a draft, which the fold that made it owns alone. All that a
 conversation, which grows in place.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from datetime import datetime

@@ -33,7 +33,6 @@ from runner._clock import Clock
 from runner._engine.lifecycle import resume, resume_sync, start, start_sync
 from runner._engine.signals import draining
 from runner._policy.decide import decide
-from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
 from runner._runs.load import compact
 from runner._runs.posting import Receipt, approve, edit, park, refuse, respond, settle, stop
 from runner._runs.questions import Answer, Finished, OnQuestion, Outcome, Paused, Waiting
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from runner._durable.program import durable_main
     from runner._engine.stream import stream
     from runner._runs.fork import fork
+    from runner._runs.listing import RunInfo, list_runs, list_unfinished, read_state
     from runner._service.attach import enqueue, run, run_sync
     from runner._service.handle import Run
     from runner._service.worker import Worker
@@ -67,6 +67,7 @@ else:
         "runner._durable.program": ("durable_main",),
         "runner._engine.stream": ("stream",),
         "runner._runs.fork": ("fork",),
+        "runner._runs.listing": ("RunInfo", "list_runs", "list_unfinished", "read_state"),
         "runner._service.attach": ("enqueue", "run", "run_sync"),
         "runner._service.handle": ("Run",),
         "runner._service.worker": ("Worker",),

@@ -7,7 +7,6 @@ So a request is never left where nobody looks. The first of a name wins, also wh
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 import msgspec
@@ -20,15 +19,14 @@ from runner._agent import sanitize
 from runner._clock import Clock
 from runner._policy import resume_check
 from runner._runs import load, requests
-from runner._runs.questions import answered
+from runner._runs.questions import WithState, answered
 from runner._runs.requests import Request
 
 _LOOKS = 100
 _BETWEEN = 0.02
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(WithState, frozen=True):
     """What became of a request.
 
     Attributes:
@@ -39,7 +37,7 @@ class Receipt:
     """
 
     written: bool
-    state: State = field(repr=False)
+    state: State
     holder: eventlog.Holder | None = None
 
 

@@ -6,7 +6,6 @@ covers only those. `approve`, `refuse`, `edit` and `respond` answer approvals, `
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, NoReturn, Self, TypeAlias
 
@@ -25,8 +24,15 @@ Output = TypeVar("Output", default=str)
 Output_co = TypeVar("Output_co", covariant=True, default=str)
 
 
-@dataclass(frozen=True)
-class Finished(Defaults, Generic[Output_co]):
+class WithState(msgspec.Struct, frozen=True):
+    """What holds a run's state, which its `repr` leaves out."""
+
+    def __repr__(self) -> str:
+        told = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "state")
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+class Finished(WithState, Defaults, Generic[Output_co], frozen=True):
     """An outcome: the run is done. Its output, the text of its answer, its id, and its state.
 
     Without an output type the output is the text.
@@ -35,33 +41,31 @@ class Finished(Defaults, Generic[Output_co]):
     output: Output_co
     answer: str
     run: str
-    state: State = field(repr=False)
+    state: State
 
     def finished(self) -> Self:
         """The outcome itself."""
         return self
 
 
-@dataclass(frozen=True)
-class Paused:
+class Paused(WithState, frozen=True):
     """An outcome: a person must answer these questions. The lock is free and the process may exit."""
 
     questions: tuple[Question, ...]
     run: str
-    state: State = field(repr=False)
+    state: State
 
     def finished(self) -> NoReturn:
         """Raises `NeedsDecision`: a person must answer first."""
         raise errors.NeedsDecision(self.run, tuple(question.id for question in self.questions))
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(WithState, frozen=True):
     """An outcome: nothing is to be done before `until` (UTC). The lock is free; resume the run then."""
 
     until: datetime
     run: str
-    state: State = field(repr=False)
+    state: State
 
     def finished(self) -> NoReturn:
         """Raises `StillWaiting`: it is not done yet."""

@@ -36,7 +36,17 @@ def test_a_program_that_imports_runner_waits_for_one_package_alone() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["runner.review", "replay.stories", "runner._service", "runner._durable", "email.utils", "http", "structlog"],
+    [
+        "runner.review",
+        "runner._runs.listing",
+        "runner._service",
+        "runner._durable",
+        "replay.stories",
+        "eventlog._independent_reader",
+        "email.utils",
+        "http",
+        "structlog",
+    ],
 )
 def test_what_only_some_runs_need_is_imported_when_it_is_used(module: str) -> None:
     """Each of these takes longer than a directory of runs takes to list."""
@@ -54,20 +64,23 @@ def test_a_start_imports_no_more_modules_of_ours_than_it_did() -> None:
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True, timeout=300)
-    assert int(done.stdout) <= 122
+    assert int(done.stdout) <= 119
 
 
 def test_a_process_that_gives_up_its_rights_after_the_import_can_start_a_run(tmp_path: Path) -> None:
-    """It may not be able to read our files any more: all that a start needs of ours, and of msgspec, is there."""
+    """It may be able to read no file of Python's any more: all that a run needs is there, also for a mistaken call."""
     code = """
 import sys, runner
-from runner.testing import ScriptedModel
+from runner.testing import ScriptedModel, tool_calls
 class Unreadable:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("eventlog", "replay", "runner", "msgspec", "asyncio"):
-            raise PermissionError(name)
+        raise ModuleNotFoundError(name)
+@runner.tool(effect="reads")
+def look(at: str) -> str:
+    return at
 sys.meta_path.insert(0, Unreadable())
-print(runner.start_sync(runner.Agent(name="a", model=ScriptedModel(["done"])), "go", runs=sys.argv[1]).answer)
+model = ScriptedModel([tool_calls(("look", {"att": "x"})), tool_calls(("look", {"at": "x"})), "done"])
+print(runner.start_sync(runner.Agent(name="a", model=model, tools=[look]), "go", runs=sys.argv[1]).answer)
 """
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True, timeout=300)
