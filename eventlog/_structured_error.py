@@ -1,7 +1,5 @@
 """An error as data: what every public error of the three packages is made of."""
 
-from __future__ import annotations
-
 import copyreg
 import functools
 import inspect

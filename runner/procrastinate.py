@@ -20,8 +20,6 @@ A worker that is told to leave lets its jobs run for `--shutdown-graceful-timeou
 is in flight is in doubt then, as after a crash. It ends when it loses its connections, so a supervisor begins it again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Type checkers bring their own stubs of typing_extensions; when a program runs it
 that is subscribed with fewer arguments than it has variables fills in the rest by itself.
 """
 
-from __future__ import annotations
-
 import sys
 import typing
 from typing import TYPE_CHECKING, Any

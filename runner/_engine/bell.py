@@ -1,7 +1,5 @@
 """What a coroutine waits for that several things may wake: tasks, threads, mail, a moment, a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a life has begun and waits for, how long it may take, and how it is asked to end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import math

@@ -7,8 +7,6 @@ it can't act, and nobody waits for what it returns. Threads are kept a while for
 long as a quick save.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import functools

@@ -5,8 +5,6 @@ to happen share one line and one fsync. A resume runs this same loop: nothing he
 Outcomes are saved even when `decide` raises, a shutdown cancels the run, or a tool's error must be raised again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

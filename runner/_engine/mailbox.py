@@ -4,8 +4,6 @@ One timer for each event loop looks for all lives in it, for a few at a time: lo
 loop for 10 ms.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import weakref

@@ -16,8 +16,6 @@ A save that has begun is waited for, whatever is cancelled meanwhile: its line i
 only the save can say which. The cancellation is delivered at the next await instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

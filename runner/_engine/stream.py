@@ -4,8 +4,6 @@ The log is the truth: a line that was not told here, or was told too long ago, i
 another process carries is looked at every `LOOK` seconds, after what was read of it before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -9,8 +9,6 @@
    its own agent, or its model gave no answer that counts. Any other stop of a child is one of its parent's too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeVar

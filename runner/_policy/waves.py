@@ -9,8 +9,6 @@
 3. A person is asked when no call can go on by itself, about all of the wave in one line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 
