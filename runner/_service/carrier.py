@@ -94,7 +94,7 @@ class Carrier:
         self._times: dict[str, datetime] = {}
         self._lives: dict[str, Opened] = {}
         self._listeners: dict[str, set[asyncio.Future[Came]]] = {}
-        self._log = _logging.logger()
+        self.log = _logging.logger()
 
     @property
     def full(self) -> bool:
@@ -161,7 +161,7 @@ class Carrier:
         life, run = opened.life, opened.state.run
         life.executor.resources, life.rest = self.resources[life.agent.name].value, REST
         self._lives[run] = opened
-        self._log.info("run resumed" if opened.resumed else "run started", run=run, agent=life.agent.name)
+        self.log.info("run resumed" if opened.resumed else "run started", run=run, agent=life.agent.name)
         if self.draining:
             life.drain.ask()
         came: Came
@@ -176,7 +176,7 @@ class Carrier:
         except BaseException as error:  # noqa: BLE001 (whatever it is, other runs go on)
             came = error
         if self.store.knows_due and isinstance(came, eventlog.LockLost | eventlog.LogDead):
-            self._log.warning("run lost", run=run, error=str(came))  # the store says when it is due again
+            self.log.warning("run lost", run=run, error=str(came))  # the store says when it is due again
             self._tell(run, None)
             return
         again = life.after is not None  # what was asked for while it was closed may have made it due
@@ -188,7 +188,7 @@ class Carrier:
             return
         self.problems.pop(run, None)
         word = came.reason if isinstance(came, Stopped) else type(came).__name__.lower()
-        self._log.info("run rests", run=run, outcome=word)
+        self.log.info("run rests", run=run, outcome=word)
         if isinstance(came, Waiting):
             self.active.pop(run)
             self.add(Due(came.until, run, life.agent.name))
@@ -223,7 +223,7 @@ class Carrier:
         pauses = SERVER if self.store.knows_due and isinstance(error, eventlog.LogError) else AGAIN
         again = time.monotonic() + pauses[min(times, len(pauses)) - 1]
         self.problems[what] = Problem(what, error, times, again)
-        self._log.warning("problem", what=what, error=str(error), error_type=type(error).__name__, times=times)
+        self.log.warning("problem", what=what, error=str(error), error_type=type(error).__name__, times=times)
 
     async def leave(self) -> None:
         """Let what is in flight end within `grace`, give every run back, then leave the resources."""
@@ -236,7 +236,7 @@ class Carrier:
             self._tell(run, None)
         for resources in self.resources.values():
             await resources.leave(LINGER)
-        self._log.info("worker left")
+        self.log.info("worker left")
 
     async def _carry(self, run: str, agent: AnyAgent) -> None:
         """Open a run that is due, unless somebody was faster, and carry it on."""

@@ -80,6 +80,7 @@ class Worker:
             presence.leave()
             raise
         self._presence, self._bell = presence, self._store.bell()
+        self._carrier.log.info("worker began", runs=str(self._store), agents=[*self._carrier.agents])
         steps = {self._look: SOON if self._store.knows_due else LOOK, self._tick: SOON, self._others: SOON}
         self._tasks = {asyncio.create_task(self._forever(step, pause)) for step, pause in steps.items()}
         return self

@@ -30,7 +30,8 @@ def test_a_worker_says_what_it_does_in_json_and_drains_at_a_signal(runs: Path, t
     said = [json.loads(line) for line in out.splitlines()]
     came = {line["run"]: line["outcome"] for line in said if line["event"] == "run rests"}
     assert came == {"plain-run": "finished", "meeting-run": "Interrupted"}
-    assert said[-1]["event"] == "worker left"
+    assert (said[0]["event"], said[-1]["event"]) == ("worker began", "worker left")
+    assert (said[0]["runs"], said[0]["agents"]) == (str(runs), ["plain", "meeting"]), "a misspelt directory shows"
     state = runner.read_state("meeting-run", runs)
     assert (state.in_doubt, state.phase) == ((), "model")
     assert refold("resume", "meeting-run", Agent("meeting")).out == "We met.\n"

@@ -113,8 +113,8 @@ def compact(run: str, runs: str) -> None:
 def copy(run: str, directory: str, runs: str) -> None:
     """Copy RUN into DIR, a directory of runs.
 
-    The copy is verified, shown and answers as the run does. It is not carried on, so nothing is done twice: whoever has
-    lost the run itself may remove the file `copy` from it.
+    The copy can be verified and shown like the run. It is not carried on, so nothing is done twice: whoever has lost
+    the run itself may remove the file `copy` from it.
     """
     eventlog.store(runs).copy(run, directory)
     verdict = eventlog.Directory(directory).verify(run)

@@ -22,9 +22,6 @@ from runner._cli._io import ask, out
 from runner._cli._io.errors import WORST_FIRST, Status, leave, say, status
 from runner._cli._io.progress import Watch
 
-NAMED = 3
-"""Runs that are named of those left alone for one reason."""
-
 
 class _All:
     """Carries on some runs, `jobs` at a time in one event loop; `had` is what they came to."""
@@ -76,14 +73,13 @@ class _All:
 
 def resume_all(agent: load_agent.AnyAgent, runs: str, *, accepts: str | None, command: str | None, jobs: int) -> Status:
     """Carry on every interrupted run of `agent`; the worst status of them. Raises what `runner.list_runs` raises."""
-    found = [(entry, _why_left(agent, runs, entry)) for entry in runner.list_runs(runs)]
+    found = [(entry, _why_left(agent, runs, entry)) for entry in runner.list_runs(options.existing(runs))]
     left: dict[str, list[str]] = {}
     for entry, why in found:
         left.setdefault(why or "", []).append(entry.run)
-    for why, names in left.items():
+    for why, (first, *more) in left.items():
         if why:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            out.err(f"refold: left alone, {why}: {', '.join(names[:NAMED])}{more}")
+            out.err(f"refold: left alone, {why}: {first}" + (f" and {len(more)} more" if more else ""))
     go = functools.partial(runner.resume, agent=agent, runs=runs, accept_workspace=accepts)
     work = _All(go, command, jobs)
     asyncio.run(work.carry_on([entry for entry, why in found if why is None]))
@@ -158,8 +154,6 @@ def resume(  # noqa: PLR0913 (each is an option)
         raise click.UsageError("give either RUN or --all")
     if every and workspace is not None:
         raise click.UsageError("--workspace is the place of one run's files; give RUN")
-    if every:
-        options.existing(runs)
     agent = source.agent(runner.read_state(run, runs) if run is not None and source.takes_state() else None, model)
     agent = agent.replace(limits=limited(agent.limits))
     accepts = who if accept_workspace else None

@@ -16,7 +16,7 @@ from runner._cli._io.errors import Refused
 @click.command()
 @options.runs
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), default=8484, show_default=True, metavar="N", help="0: any that is free."
+    "--port", type=click.IntRange(0, 65_535), default=8484, show_default=True, metavar="N", help="0: any free."
 )
 @click.option(
     "--token", envvar="REFOLD_UI_TOKEN", metavar="TOKEN", show_default="$REFOLD_UI_TOKEN, else made", help="The token."

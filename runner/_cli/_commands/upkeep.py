@@ -29,7 +29,7 @@ AT_ONCE = 100
 @click.command()
 @options.runs
 @click.option(
-    "--older-than", type=options.age, metavar="AGE", help="Remove the runs that ended longer ago: 90s, 2h, 7d."
+    "--older-than", type=options.age, metavar="AGE", help="Remove the runs that ended longer ago: 90s, 15m, 2h, 7d."
 )
 @click.option(
     "--forget", type=options.age, metavar="AGE", help="Free the ids of removed runs that ended longer ago than this."
