@@ -10,6 +10,7 @@ A digest is the first 16 bytes of SHA-256, in hex.
 import functools
 import hashlib
 import operator
+from collections.abc import Iterable
 from typing import Any, get_type_hints
 
 import msgspec
@@ -80,6 +81,14 @@ def decode(raw: bytes | msgspec.Raw, *, seq: int | None = None) -> AnyEvent:
     return UnknownEvent(envelope.type, bytes(raw), envelope.ignorable)
 
 
+def decode_all(raws: list[msgspec.Raw], seq: int) -> Iterable[AnyEvent]:
+    """What `decode` makes of each event of line `seq`. It raises for one only when those before it were taken."""
+    try:
+        return list(map(_decoder().decode, raws))
+    except (msgspec.MsgspecError, RecursionError):
+        return (decode(raw, seq=seq) for raw in raws)
+
+
 _state_encoder = msgspec.json.Encoder(enc_hook=list)  # a history is the one part for which JSON has no form
 
 
@@ -110,10 +119,11 @@ _sha256 = hashlib.sha256()
 """Copied for each digest. Looking the algorithm up takes as long as digesting a few hundred bytes."""
 
 
-def digest(data: bytes) -> str:
-    """Digests bytes into 32 hex digits."""
+def digest(*parts: bytes) -> str:
+    """Digests bytes, in parts that need not be joined, into 32 hex digits."""
     running = _sha256.copy()
-    running.update(data)
+    for part in parts:
+        running.update(part)
     return running.hexdigest()[:32]
 
 
@@ -127,4 +137,4 @@ def digest_conversation(before: str, message: Message) -> str:
 
     It is a chain, so that the digest of all messages so far costs one message at each request, not the whole history.
     """
-    return digest(before.encode() + _sorted.encode(message))
+    return digest(before.encode(), _sorted.encode(message))

@@ -10,7 +10,6 @@ legal the history is wrong, and `IllegalEvent` names the line. Five rules hold i
 5. `phase_changed` is checked against the state, never trusted.
 """
 
-import functools
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
@@ -79,8 +78,7 @@ def load(lines: Iterable[Line], state: State = NEW) -> State:
     """
     last, draft = None, draft_of(state)
     for last in lines:
-        decode = functools.partial(_codec.decode, seq=last.seq)
-        _apply(draft, last.at, map(decode, last.events), last.seq)  # one is decoded when those before it are folded
+        _apply(draft, last.at, _codec.decode_all(last.events, last.seq), last.seq)
     if last is not None:
         draft.seq, draft.life, draft.at = last.seq, last.life, last.at
     return state_of(draft)

@@ -37,8 +37,8 @@ def _take_queue(state: Draft, taken: tuple[str, ...]) -> None:
 
 @transitions.on(e.ModelAsked)
 def asked(state: Draft, event: e.ModelAsked, at: datetime) -> None:
-    """A request is sent. Its bound is known before its reply."""
-    require(not state.busy, "something is in flight")
+    """A request is sent. Its bound is known before its reply. Nothing but another one can be in flight then."""
+    require(state.ask is None, "something is in flight")
     if event.messages:
         _take_queue(state, event.messages)
     elif state.stop is not None:

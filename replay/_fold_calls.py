@@ -24,19 +24,18 @@ transitions = Transitions()
 _NONE = Lookups()
 
 
-def _open_call(state: Draft, call: str) -> CallState:
-    """The call of this id, which must have no result."""
-    found = state.find(call)
-    if found is None:
+def _open_call(state: Draft, call: str) -> tuple[int, CallState]:
+    """The call of this id, which must have no result, and its place."""
+    place = state.place(call)
+    if place is None:
         raise Broken(f"there is no call {call} in the current reply")
+    found = state.calls[place]
     if found.result is not None:
         raise Broken(f"call {call} has a result")
-    return found
+    return place, found
 
 
-def _put(state: Draft, call: CallState) -> None:
-    place = state.place(call.call.id)
-    assert place is not None  # it was found before
+def _put(state: Draft, place: int, call: CallState) -> None:
     state.calls = (*state.calls[:place], call, *state.calls[place + 1 :])
 
 
@@ -53,7 +52,7 @@ def _covered(state: Draft, call: str, arguments: str) -> bool:
 @transitions.on(e.AttemptMarked)
 def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
     """An attempt is about to act."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     if event.n != len(call.attempts) + 1:
         raise Broken(f"attempt {len(call.attempts) + 1} comes next, not {event.n}")
     require(call.child is None, "this call is a child run")
@@ -72,7 +71,7 @@ def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
         uid=state.uid,
     )
     bound = call.bound if event.arguments is None else event.arguments
-    _put(state, replace(call, attempts=(*call.attempts, attempt), lookups=_NONE, cleared=None, bound=bound))
+    _put(state, place, replace(call, attempts=(*call.attempts, attempt), lookups=_NONE, cleared=None, bound=bound))
     state.wait = None
     if event.n == 1:
         tool = call.call.tool
@@ -82,10 +81,10 @@ def marked(state: Draft, event: e.AttemptMarked, at: datetime) -> None:
 @transitions.on(e.AttemptEnded)
 def ended(state: Draft, event: e.AttemptEnded, at: datetime) -> None:
     """An attempt ended without a result."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     require(call.in_flight and call.attempts[-1].n == event.n, f"attempt {event.n} is not in flight")
     *before, last = call.attempts
-    _put(state, replace(call, attempts=(*before, replace(last, **shared(Attempt, event), ended=at))))
+    _put(state, place, replace(call, attempts=(*before, replace(last, **shared(Attempt, event), ended=at))))
 
 
 def _settles(event: e.ResultRecorded, call: CallState, guarded: ParentEffect | None) -> None:
@@ -108,14 +107,14 @@ def _settles(event: e.ResultRecorded, call: CallState, guarded: ParentEffect | N
 @transitions.on(e.ResultRecorded)
 def recorded(state: Draft, event: e.ResultRecorded, at: datetime) -> None:
     """A call is settled. After the last one of a reply the model is asked again."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     guarded = state.passed(event.call, "done") if event.how == "stated" else None
     _settles(event, call, guarded)
     of = call.call
     result = Result(
         call=of.id, tool=of.tool, provider_id=of.provider_id, how=event.how, text=event.text, images=event.images
     )
-    _put(state, replace(call, result=result, lookups=_NONE))
+    _put(state, place, replace(call, result=result, lookups=_NONE))
     state.wait, state.uncounted = None, True
     state.replies_refused = state.replies_refused + 1 if event.how == "no_output" else 0
     if event.lossy:
@@ -137,25 +136,25 @@ def recorded(state: Draft, event: e.ResultRecorded, at: datetime) -> None:
 @transitions.on(e.LookupAsked)
 def lookup_asked(state: Draft, event: e.LookupAsked, at: datetime) -> None:
     """The service is about to be asked."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     require(call.in_doubt and not call.in_flight, "there is nothing to look up")
     require(event.n == call.lookups.asked + 1, f"lookup {call.lookups.asked + 1} comes next, not {event.n}")
     lookups = replace(call.lookups, asked=event.n, in_flight=True, believes=event.believes, said=None, at=at)
-    _put(state, replace(call, lookups=lookups))
+    _put(state, place, replace(call, lookups=lookups))
     state.wait = None
 
 
 @transitions.on(e.LookupAnswered)
 def lookup_answered(state: Draft, event: e.LookupAnswered, at: datetime) -> None:
     """The service could not say, or has no trace of it; that is believed only when it was asked late enough."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     require(call.lookups.in_flight, "the service was not asked")
     said = {"said": event.said, "why": event.error or event.why, "retry_after": event.retry_after, "at": at}
     raised = call.lookups.raised + 1 if event.error is not None else 0
     call = replace(call, lookups=replace(call.lookups, in_flight=False, raised=raised, **said))
     if event.said == "missing" and call.lookups.believes:
         call = _clear(call, "missing")
-    _put(state, call)
+    _put(state, place, call)
 
 
 def _clear(call: CallState, by: str) -> CallState:
@@ -167,7 +166,7 @@ def _clear(call: CallState, by: str) -> CallState:
 @transitions.on(e.QuestionAsked)
 def question_asked(state: Draft, event: e.QuestionAsked, at: datetime) -> None:
     """A person is asked, with nothing in flight."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     require(not state.busy, "something is in flight")
     require(event.id not in state.questions, f"question {event.id} was asked before")
     repeats = event.guarded is not None and _is_guarded(state, event.guarded, event.tool)
@@ -182,7 +181,7 @@ def question_asked(state: Draft, event: e.QuestionAsked, at: datetime) -> None:
         settle_questions=call.settle_questions + (event.kind == "settle"),
         bound=call.bound if call.attempts else event.arguments,
     )
-    _put(state, call)
+    _put(state, place, call)
     state.questions, state.wait = state.questions | {event.id: question}, None
 
 
@@ -203,19 +202,21 @@ def question_answered(state: Draft, event: e.QuestionAnswered, at: datetime) -> 
     state.questions = state.questions | {event.id: replace(question, answer=event)}
     state.uncounted = state.uncounted or state.phase == "paused"
     if event.answer in ("rerun", "failed"):
-        _put(state, _clear(_open_call(state, question.call), "person"))
+        place, call = _open_call(state, question.call)
+        _put(state, place, _clear(call, "person"))
     if event.answer == "edit":
         new = present(event.arguments, "it gives no other arguments")
         require(event.new_digest == digest(new.encode()), "its digest is of other arguments")
         note = f"{event.who} changed the arguments of call {question.call} of {question.tool} to {new}"
-        _put(state, replace(_open_call(state, question.call), bound=new))
+        place, call = _open_call(state, question.call)
+        _put(state, place, replace(call, bound=new))
         state.notes = (*state.notes, note)
 
 
 @transitions.on(e.FileIntended)
 def file_intended(state: Draft, event: e.FileIntended, at: datetime) -> None:
     """Old and new content are both expected until the write is known to be whole."""
-    require(_open_call(state, event.call).in_flight, "this call is not in flight")
+    require(_open_call(state, event.call)[1].in_flight, "this call is not in flight")
     before = state.files.get(event.path, (event.before,))
     state.files = state.files | {event.path: (*(h for h in before if h != event.sha256), event.sha256)}
 
@@ -235,30 +236,30 @@ def file_written(state: Draft, event: e.FileWritten, at: datetime) -> None:
 @transitions.on(e.ChildStarted)
 def child_started(state: Draft, event: e.ChildStarted, at: datetime) -> None:
     """A child runs. Started again, it is the same run."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     require(not call.attempts, "a call that was tried is no child run")
     require((event.arguments is None) != (call.child is None), "the first start has the arguments, and no other")
     if call.child is None:
         state.tried = state.tried | {call.call.tool: state.tried.get(call.call.tool, 0) + 1}
-        _put(state, replace(call, child=Child(**shared(Child, event)), bound=event.arguments))
+        _put(state, place, replace(call, child=Child(**shared(Child, event)), bound=event.arguments))
     else:
         require(not call.child.running, "this child is running")
         same = (call.child.run, call.child.uid, call.child.agent) == (event.run, event.uid, event.agent)
         require(same, f"the child of this call is {call.child.run}")
         child = replace(call.child, limits=event.limits, running=True, questions=(), until=None, stop=None, at=None)
-        _put(state, replace(call, child=child))
+        _put(state, place, replace(call, child=child))
     state.wait = None
 
 
 @transitions.on(e.ChildRested)
 def child_rested(state: Draft, event: e.ChildRested, at: datetime) -> None:
     """A child rests. A resume after a life in which one came further, or was answered, need not count."""
-    call = _open_call(state, event.call)
+    place, call = _open_call(state, event.call)
     was = present(call.child, "this call is no child run")
     child = replace(was, **shared(Child, event), running=False, at=at)
     answered = not was.running and was.questions != event.questions
     further = event.turns_used > was.turns_used or event.phase == "done" or answered
-    _put(state, replace(call, child=child))
+    _put(state, place, replace(call, child=child))
     state.wait = None
     state.spent = state.spent.grown(was.spent, event.spent)
     state.child_turns += event.turns_used - was.turns_used
