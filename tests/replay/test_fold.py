@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,3 +282,12 @@ def test_the_last_refusals_of_a_thousand_names_are_kept() -> None:
     refused = story.state.refused
     assert [*refused] == [f"rule-{n}" for n in (*range(500, 700), *range(701, 1_500), 700)]
     assert replay.load(story.lines).refused == refused
+
+
+@pytest.mark.parametrize(("first", "fault"), [(MARKED, replay.IllegalEvent), (ASKED, replay.Undecodable)])
+def test_of_two_faults_in_a_line_the_first_is_named(first: Event, fault: type[Exception]) -> None:
+    """That a later event can't be decoded hides nothing before it, though a line is decoded at once."""
+    story = Story(tools.agent())
+    events = [msgspec.Raw(replay.encode(first)), msgspec.Raw(b'{"type":"reply_saved"}')]
+    with pytest.raises(fault, match="line 7"):
+        replay.load([*story.lines, dataclasses.replace(story.lines[-1], seq=7, events=events)])
