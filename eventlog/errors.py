@@ -163,7 +163,8 @@ class NoSuchRun(LogError):
     why: str = ""
 
     def __str__(self) -> str:
-        return f"there is no run {self.run} in {self.runs}" + (f": {self.why}" if self.why else "")
+        other = f"{self.run} in {self.runs} is no run: {self.why}"
+        return other if self.why else f"there is no run {self.run} in {self.runs}"
 
 
 class RunPruned(NoSuchRun):
