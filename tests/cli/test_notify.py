@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 import eventlog
 import runner
@@ -99,8 +100,8 @@ def test_what_was_told_is_noted_with_the_runs_and_until_then_each_worker_tells_a
     assert len(hook.came) == 4
 
 
-def test_a_webhook_gets_a_signed_question_once_and_a_later_worker_knows(runs: Path, hook: Hook) -> None:
-    """Whoever has the secret can tell that it is ours, and how old it is."""
+def test_a_webhook_gets_a_signed_question_once_and_a_later_worker_knows(runs: Path, hook: Hook, refold: Refold) -> None:
+    """Whoever has the secret can tell that it is ours, and how old it is; the rest is as in the inbox, times too."""
     scenes.asking(runs)
     rounds(runs, hook.target, count=2)
     rounds(runs, hook.target)
@@ -112,7 +113,10 @@ def test_a_webhook_gets_a_signed_question_once_and_a_later_worker_knows(runs: Pa
     assert headers["Idempotency-Key"] == told["key"]
     assert (told["run"], told["id"], told["kind"], told["tool"]) == ("asking-run", "1.0-approve", "approve", "pay")
     assert json.loads(told["arguments"]) == {"amount": 7, "to": "ann"}
-    assert runner.list_runs(runs)[0].run == "asking-run"
+    (listed,) = refold("inbox", "--json").json
+    assert {name: listed[name] for name in told.keys() & listed.keys()} == {
+        name: told[name] for name in listed.keys() - {"commands"}
+    }
 
 
 @pytest.mark.fault("files that grow with every question that ever was")
@@ -146,10 +150,12 @@ def unreadable(run: str, runs: eventlog.Runs) -> runner.State:
 @pytest.mark.fault("server hangs")
 @pytest.mark.parametrize("status", [500, 302, 404])
 def test_what_nobody_took_is_told_again_under_the_same_key(runs: Path, hook: Hook, status: int) -> None:
-    """By the next worker too; a redirect is followed by nobody."""
+    """By the next worker too; a redirect is followed by nobody. The log says why it was not taken."""
     scenes.asking(runs)
     hook.statuses = [status, status]
-    rounds(runs, hook.target, count=2)
+    with structlog.testing.capture_logs() as warned:
+        rounds(runs, hook.target, count=2)
+    assert [one["why"] for one in warned] == [f"status {status}"] * 2
     rounds(runs, hook.target, count=2)
     assert len(hook.came) == 3
     assert len({headers["Idempotency-Key"] for _, headers, _ in hook.came}) == 1

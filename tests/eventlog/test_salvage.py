@@ -177,6 +177,6 @@ def test_what_cannot_be_salvaged(tmp_path: Path) -> None:
     with pytest.raises(eventlog.NoSuchRun):
         eventlog.store(tmp_path).salvage("q", "n")
     segment(tmp_path).write_bytes(b"\xff" * 5000)
-    with pytest.raises(eventlog.NoSuchRun, match="r in .* is no run: not one line"):
+    with pytest.raises(eventlog.NoSuchRun, match=r"r in .* is no run: not one line"):
         eventlog.store(tmp_path).salvage("r", "n")
     assert not (tmp_path / "n").exists()

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 import eventlog
 import replay
@@ -39,6 +40,7 @@ AGAIN = 30.0
 """Seconds between two looks at what nobody was told of yet."""
 PATIENCE = 10.0
 """Seconds that a server, or a command, may take."""
+SILENT = "it did not answer in time"
 SECRET = "REFOLD_NOTIFY_SECRET"  # noqa: S105 (a name)
 
 option = click.option(
@@ -97,12 +99,11 @@ class Notifier:
                 note = f"{key}.{hashlib.sha256(f'{key} {target}'.encode()).hexdigest()[:32]}"
                 if note in noted or target in silent:
                     continue
-                told = tell(key, _body(key, state, question))
-                if told:
+                if (why := tell(key, _body(key, state, question))) is None:
                     self._store.note(note)
                     continue
-                _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0])
-                if told is None:
+                _warn("nobody was told", run=state.run, question=question.id, by=target.partition(":")[0], why=why)
+                if why == SILENT:
                     silent.add(target)
                     self._late[key] = time.monotonic()
         if not unread:  # else nobody knows what those ask
@@ -119,7 +120,7 @@ def _warn(said: str, **facts: str) -> None:
 def _body(key: str, state: State, question: Question) -> bytes:
     facts: dict[str, Any] = {"key": key, "run": state.run, "agent": state.agent, **as_json.question(question)}
     facts |= {"digest": question.digest, "expires": question.expires}
-    return json.dumps(runner.review.redact(facts), default=str).encode()
+    return json.dumps(msgspec.to_builtins(runner.review.redact(facts))).encode()
 
 
 def _target(target: str) -> Any:
@@ -144,8 +145,8 @@ def _is_address(url: urllib.parse.SplitResult) -> bool:
     return written and url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
 
 
-def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> bool | None:
-    """Whether a server took it, None if it let the time run out; no redirect is followed, no address said anywhere."""
+def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes) -> str | None:
+    """Why a server did not take it, None if it did; no redirect is followed, no address said anywhere."""
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     at = str(int(time.time()))
     signed = hmac.new(secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()
@@ -154,20 +155,21 @@ def _posted(url: urllib.parse.SplitResult, secret: bytes, key: str, body: bytes)
     try:
         path = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
         connection.request("POST", path, body, {**headers, "X-Refold-Signature": f"sha256={signed}"})
-        return connection.getresponse().status // 100 == 2  # noqa: PLR2004 (any success)
+        status = connection.getresponse().status
+        return None if status // 100 == 2 else f"status {status}"  # noqa: PLR2004 (any success)
     except (OSError, http.client.HTTPException) as error:
-        return None if isinstance(error, TimeoutError) else False
+        return SILENT if isinstance(error, TimeoutError) else type(error).__name__
     finally:
         connection.close()
 
 
-def _ran(words: Sequence[str], key: str, body: bytes) -> bool | None:
-    """Whether a command ended well, None if it let the time run out."""
+def _ran(words: Sequence[str], key: str, body: bytes) -> str | None:
+    """Why a command did not take it, None if it did."""
     try:
         done = subprocess.run(  # noqa: S603 (the user's own words)
             words, input=body, env={**os.environ, "REFOLD_NOTIFY_KEY": key}, timeout=PATIENCE, check=False,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        return False if isinstance(error, OSError) else None
-    return done.returncode == 0
+        return type(error).__name__ if isinstance(error, OSError) else SILENT
+    return None if done.returncode == 0 else f"status {done.returncode}"
