@@ -22,7 +22,7 @@ from replay.events import AnyEvent, UnknownEvent
 from replay.messages import Message
 from replay.state import State
 
-FOLD_VERSION = 24
+FOLD_VERSION = 25
 """Raised whenever the same lines would give another state, or the fields of a state change. A snapshot of another
 version is passed over, and the log is folded from its first line."""
 

@@ -110,14 +110,22 @@ def _loosened(state: Draft, now: Definitions) -> dict[str, Loosened]:
 
 @transitions.on(e.RunForked)
 def forked(state: Draft, event: e.RunForked, at: datetime) -> None:
-    """From here on it is another run. Answers that the parent got stay; its other questions are asked again."""
+    """From here on it is another run. Answers that the parent got stay; its other questions are asked again.
+
+    So is whether a call may run that repeats what is in the fork guard: the parent's answer was about less than that.
+    """
     _new_life(state, at)
     state.run, state.parent, state.parent_call, state.trace = event.run, event.parent, None, ""
     state.uid, state.forked_from = event.uid or state.uid, state.uid
     state.phase = _FORKED.get(state.phase, state.phase)
     state.carried, state.resumes, state.uncounted = 0, 0, False
     state.fork_guard += event.fork_guard
-    state.questions = {name: asked for name, asked in state.questions.items() if asked.answer is not None}
+    answered = [(name, asked, asked.answer.answer) for name, asked in state.questions.items() if asked.answer]
+    again = {effect.tool for effect in event.fork_guard}
+    state.questions = {
+        name: replace(asked, guarded=None) if said == "rerun" and asked.tool in again else asked
+        for name, asked, said in answered
+    }
 
 
 _FORKED: dict[Phase, Phase] = {"done": "model", "paused": "tools"}

@@ -70,6 +70,26 @@ def test_a_payment_that_the_rewound_model_makes_again_with_a_new_reference_is_no
     assert not any(isinstance(e, AttemptMarked) and e.call == "2.0" for e in scenes.events(runs, "f"))
 
 
+@pytest.mark.fault("an answer is used for another question")
+def test_what_a_person_let_a_fork_do_again_is_not_done_again_by_a_fork_of_that(runs: Path, shop: Shop) -> None:
+    """They were asked about the first run's payment, and since then there is the fork's own."""
+    rewound(runs, shop, LOOK, pay("x"))
+    question = asked(resumed(runs, shop, LOOK, pay("x"), "paid"))
+    runner.settle("f", question.id, "ann", "rerun", runs=runs)
+    answered = runner.read_state("f", runs).seq
+    resumed(runs, shop, LOOK, pay("x"), "paid").finished()
+    assert shop.done == {"pay i7": 2}
+    fork = runner.fork("f", at=answered, runs=runs, new="g", who="ann")
+    assert [(effect.call, effect.run) for effect in fork.fork_guard] == [("2.0", "p"), ("2.0", "f")]
+    agent = shop.agent(LOOK, pay("x"), "paid")
+    question = asked(runner.resume_sync("g", agent, runs=runs, clock=scenes.Still()))
+    assert "(2.0 of p, 2.0 of f)" in question.why
+    assert shop.done == {"pay i7": 2}
+    runner.settle("g", question.id, "ann", "rerun", runs=runs)
+    runner.resume_sync("g", agent, runs=runs, clock=scenes.Still()).finished()
+    assert shop.done == {"pay i7": 3}
+
+
 @pytest.mark.fault("a default that changes between a fork's parent and the fork")
 @pytest.mark.parametrize("current", ["usd", None])
 def test_the_same_words_are_the_same_call_whatever_their_defaults_are_by_then(current: str | None, runs: Path) -> None:
