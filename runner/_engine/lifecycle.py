@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import eventlog
-import replay
 from runner._agent.agent import Agent, AnyAgent
 from runner._clock import Clock
 from runner._engine import opening, save_pool
@@ -104,35 +103,11 @@ async def start(  # noqa: PLR0913 (each option is one fact about the run)
         LogError: The log can't be written.
     """
     opening.check(agent=agent, on_question=on_question)
+    given: dict[str, Any] = {"store": eventlog.store(runs), "watch": watch, "clock": clock, "grace": grace}
+    given |= {"inputs": inputs, "workspace": workspace, "run": run, "after": after, "labels": labels}
     async with entered(agent) as resources:
-        create = functools.partial(
-            opening.create,
-            agent,
-            task,
-            inputs=inputs,
-            store=eventlog.store(runs),
-            workspace=workspace,
-            run=run,
-            after=after,
-            labels=labels,
-            watch=watch,
-            shows=False,
-            clock=clock,
-            grace=grace,
-        )
-        opened = await save_pool.beside(create, kept=True)
-        _show_beginning(opened)
+        opened = await save_pool.beside(functools.partial(opening.create, agent, task, **given), kept=True)
         return await run_session(opened, on_question, resources)
-
-
-def _show_beginning(opened: opening.Opened) -> None:
-    """Show the watcher the line that began the run, in the loop's thread; whatever ends this leaves no lock."""
-    try:
-        first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
-        opened.life.show(opened.state, first)
-    except BaseException:  # an interrupt too gives the lock back
-        opened.life.end()
-        raise
 
 
 async def resume(
@@ -180,18 +155,9 @@ async def resume(
         NoWorkspace: `workspace` is not a directory, or the run began without one.
     """
     opening.check(on_question=on_question, wait=wait)
-    reopen = functools.partial(
-        opening.reopen,
-        run,
-        agent,
-        store=eventlog.store(runs),
-        workspace=workspace,
-        accept_workspace=accept_workspace,
-        watch=watch,
-        clock=clock,
-        grace=grace,
-    )
-    opened = await save_pool.beside(reopen, kept=True)
+    given: dict[str, Any] = {"store": eventlog.store(runs), "watch": watch, "clock": clock, "grace": grace}
+    given |= {"workspace": workspace, "accept_workspace": accept_workspace}
+    opened = await save_pool.beside(functools.partial(opening.reopen, run, agent, **given), kept=True)
     return await carried_on(opened, on_question, 0.0 if wait == "return" else math.inf)
 
 
@@ -211,20 +177,12 @@ async def carried_on(
         return await run_session(opened, on_question, resources, rest)
 
 
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 def without_loop(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """The same for code that has no event loop, with the same signature."""
 
     @functools.wraps(function)
     def twin(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _in_loop():
+        if asyncio._get_running_loop() is not None:  # noqa: SLF001 (get_running_loop raises where there is none)
             raise InsideEventLoop(function.__name__)
         return asyncio.run(function(*args, **kwargs))
 

@@ -90,13 +90,12 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     clock: Clock | None = None,
     grace: float = GRACE,
     enqueued: bool = False,
-    shows: bool = True,
     child: ChildOf | None = None,
 ) -> Opened:
     """Make a run; it exists once its first line is durable. Takes and raises what `runner.start` does.
 
-    `enqueued`: it is left to somebody else, whose turn with it is then the first. `shows`: not, if the caller shows the
-    watcher the first line, in a thread of its own choice.
+    `enqueued`: it is left to somebody else, whose turn with it is then the first. The watcher is shown the first line
+    when the life begins.
     """
     check(agent=agent, task=task, labels=labels, workspace=workspace, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
@@ -131,8 +130,6 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
         log.status = status.of(state)
         place: dict[str, Any] = {"watch": watch, "store": store, "uid": state.uid, "root": root}
         life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **place)
-        if shows:
-            life.show(state, [opening])
         return Opened(life, state, resumed=False)
     except BaseException:  # whatever ends this leaves no lock
         log.close()

@@ -199,11 +199,10 @@ async def appended(
 
 
 async def off_loop(body: Callable[[], T], *, kept: bool = False) -> T:
-    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads.
+    """What `body`, which opens, reads or closes runs, gives or raises, from one of two threads; in this context.
 
-    It sees the context variables of whoever waits for it. It is waited for as `saved` is, and a cancellation is raised
-    then: after it there may be no await in the call that was cancelled. What is `kept`, for it must be given back, is
-    returned first, and whoever gets it awaits something.
+    It is waited for as `saved` is, and then a cancellation is raised: after it there may be no await in the call that
+    was cancelled. What is `kept`, for it must be given back, is returned first, to who awaits something.
     """
     return await _awaited(_openings.put(functools.partial(contextvars.copy_context().run, body)), kept=kept)
 
@@ -220,10 +219,9 @@ async def _awaited(job: Work[T], *, kept: bool = True) -> T:
             await job.news()
         except asyncio.CancelledError as error:
             cancelled = error
-    task = asyncio.current_task()
     if cancelled is not None and not kept:
         raise cancelled
-    if cancelled is not None and task is not None:
+    if cancelled is not None and (task := asyncio.current_task()) is not None:
         task.uncancel()  # the same request once more, not a second one
         task.cancel()
     return job.result()

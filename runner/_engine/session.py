@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import eventlog
+import replay
 from eventlog import RunExists
 from replay import Event, State
 from replay.events import ChildStarted, ResultRecorded
@@ -75,6 +76,8 @@ async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, 
     """Begin a life: its state once nothing is due, and whether it only looked. A pause is put to the hook first."""
     life, state, resumed = opened.life, opened.state, opened.resumed
     life.executor.child = functools.partial(carry_child, life)
+    if not resumed:
+        show_beginning(opened)
     if resumed and _rests(life, state):
         return state, True
     if resumed and _waits(life, state):
@@ -82,6 +85,12 @@ async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, 
         if _waits(life, state):
             return state, True
     return await life.run(state, _opening(life, state)) if resumed else await life.go_on(state), False
+
+
+def show_beginning(opened: Opened) -> None:
+    """Show the watcher the line that began the run."""
+    first: list[Any] = [replay.decode(opened.life.log.lines[-1].events[0])]
+    opened.life.show(opened.state, first)
 
 
 def ended(life: Life, state: State, *, looked: bool) -> Outcome[Any]:

@@ -86,9 +86,9 @@ def _waits(child: Child, now: datetime) -> bool:
 def _rest(calls: Sequence[Pending]) -> list[Event]:
     """The parent rests with its children: until the earliest of their times, else until a person answers."""
     times = [(call.call.child.until, call) for call in calls if call.call.child and call.call.child.until]
-    until, first = min(times, key=lambda one: one[0], default=(None, None))
-    if until is None or first is None:
+    if not times:
         return [PhaseChanged(phase="paused")]
+    until, first = min(times, key=lambda one: one[0])
     return ladder.once(first.state, WaitUntil(until=until, why="child", call=first.id))
 
 

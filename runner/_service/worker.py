@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 import eventlog
 from runner._agent.agent import Agent, AnyAgent
-from runner._engine import opening
+from runner._engine import opening, session
 from runner._engine.loop import Watch
 from runner._engine.save_pool import off_loop
 from runner._service import due
@@ -72,13 +72,12 @@ class Worker:
             NotARunsDirectory: There is no such place of runs, and it can't be made.
         """
         presence = await off_loop(self._store.enter, kept=True)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.push(presence)
             await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
             if self._leaving is not None or self._tasks:
-                raise WorkerLeft  # noqa: TRY301 (as a cancellation: nobody sees this worker)
-        except (asyncio.CancelledError, WorkerLeft):
-            presence.leave()
-            raise
+                raise WorkerLeft
+            undo.pop_all()
         self._presence, self._bell = presence, self._store.bell()
         self._carrier.log.info("worker began", runs=str(self._store), agents=[*self._carrier.agents])
         steps = {self._look: SOON if self._store.knows_due else LOOK, self._tick: SOON, self._others: SOON}
@@ -151,6 +150,7 @@ class Worker:
         if now:
             carrier.begin(name, carrier.live(opened))
         else:
+            session.show_beginning(opened)
             await carrier.close(opened)
             assert opened.state.at is not None
             carrier.add(Due(opened.state.at, name, agent.name))

@@ -190,10 +190,9 @@ class Server:
 
     async def _turn(self) -> Connection:
         """The connection, once a call may use it: what only lists the tools waits for no call."""
-        while True:
-            connection = await self._connected()
-            if await connection.turn():
-                return connection
+        while not await (connection := await self._connected()).turn():
+            pass
+        return connection
 
     def _transport(self, legs: Legs) -> Transport:
         if isinstance(self.where, str):
