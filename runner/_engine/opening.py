@@ -190,7 +190,7 @@ def _root(store: eventlog.Store, workspace: str | Path | None) -> str | None:
     if workspace is None:
         return None
     if not store.shared_workspace:
-        raise NoWorkspace(str(workspace), "it is a directory of this machine alone, as no shared_workspace=True says")
+        raise NoWorkspace(str(workspace), "runs in a database need Postgres(..., shared_workspace=True) for it")
     with contextlib.suppress(OSError, ValueError):  # the working directory is gone, or no file has such a name
         root = Path(workspace).resolve()
         if root.is_dir():

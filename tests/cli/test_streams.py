@@ -49,15 +49,14 @@ def test_resume_all_of_a_directory_that_is_not_there_is_a_mistake_of_the_command
     refold("resume", "--all", Agent("plain")).ends(2, err=f"there is no directory {runs}")
 
 
-def test_resume_all_names_the_runs_that_it_left_alone_and_why(refold: Refold, runs: Path) -> None:
-    """Somebody must raise the limit or name the other agent; what is done needs nobody. Of many, one is named."""
+def test_resume_all_counts_the_runs_that_it_left_alone_and_says_why(refold: Refold, runs: Path) -> None:
+    """Somebody must raise the limit or name the other agent; what is done needs nobody. `ls` names hundreds."""
     scenes.finished(runs)
     scenes.asking(runs)
     for n in range(5):
         scenes.stopped(runs, f"stopped-{n}")
     assert refold("resume", "--all", Agent("short")).ends(0).err.splitlines() == [
-        "refold: left alone, stopped (TurnLimit): stopped-4 and 4 more",
-        "refold: left alone, of agent paying: asking-run",
+        "refold: left alone: 5 stopped (TurnLimit), 1 of agent paying"
     ]
 
 

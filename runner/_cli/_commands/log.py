@@ -134,6 +134,5 @@ def migrate(runs: str) -> None:
     from eventlog.postgres import migrate as bring_up
 
     before, after = bring_up(runs)
-    out.rows(
-        [("database", str(store)), ("schema", f"{after}" if before == after else f"{before or 'none'} to {after}")]
-    )
+    schema = f"{after}" if before == after else f"{before or 'none'} to {after}"
+    out.rows([("database", str(store)), ("schema", schema)])

@@ -20,7 +20,7 @@ from runner._cli._render.escape import one_line
 PHASES = ("new", "model", "tools", "paused", "done")
 ANY = "any reason"
 
-FACTS = "task agent labels phase turns stopped wake resumes dollars in_doubt open_questions at"
+FACTS = "task agent labels phase turns stopped wake resumes dollars in_doubt open_questions at parent_call"
 """What is printed of a status, for programs."""
 
 
@@ -83,9 +83,7 @@ def _facts(info: runner.RunInfo) -> dict[str, object]:
     """A run for programs; of one that can't be read only its name and the problem are known."""
     known = dict.fromkeys(FACTS.split()) if info.status is None else fields(info.status, FACTS)
     known["waiting"] = known.pop("open_questions")
-    known["parent_call"] = info.status.parent_call if info.status is not None else None
-    problem = None if info.problem is None else str(info.problem)
-    return {"run": info.run, **known, "live": info.live, "problem": problem}
+    return {"run": info.run, **known, "live": info.live, "problem": info.problem and str(info.problem)}
 
 
 def _cells(info: runner.RunInfo, now: datetime) -> tuple[str, ...]:

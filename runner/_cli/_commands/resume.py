@@ -8,6 +8,7 @@ others waiting.
 import asyncio
 import functools
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,12 +75,9 @@ class _All:
 def resume_all(agent: load_agent.AnyAgent, runs: str, *, accepts: str | None, command: str | None, jobs: int) -> Status:
     """Carry on every interrupted run of `agent`; the worst status of them. Raises what `runner.list_runs` raises."""
     found = [(entry, _why_left(agent, runs, entry)) for entry in runner.list_runs(options.existing(runs))]
-    left: dict[str, list[str]] = {}
-    for entry, why in found:
-        left.setdefault(why or "", []).append(entry.run)
-    for why, (first, *more) in left.items():
-        if why:
-            out.err(f"refold: left alone, {why}: {first}" + (f" and {len(more)} more" if more else ""))
+    left = Counter(why for _, why in found if why)
+    if left:
+        out.err(f"refold: left alone: {', '.join(f'{count} {why}' for why, count in left.items())}")
     go = functools.partial(runner.resume, agent=agent, runs=runs, accept_workspace=accepts)
     work = _All(go, command, jobs)
     asyncio.run(work.carry_on([entry for entry, why in found if why is None]))

@@ -86,10 +86,8 @@ def _print(seen: event_text.Seen, *, as_json: bool) -> None:
     if not as_json:
         out.out(said(seen.state, seen.event))
         return
-    state = seen.state
-    out.as_json(
-        {"seq": state.seq, "life": state.life, "at": state.at, "event": json.loads(bytes(seen.raw))}, indent=None
-    )
+    facts = _as_json.fields(seen.state, "seq life at")
+    out.as_json({**facts, "event": json.loads(bytes(seen.raw))}, indent=None)
 
 
 def page(state: State, runs: str, *, now: bool = True) -> Iterator[out.Row]:
