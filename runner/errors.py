@@ -229,7 +229,7 @@ class NoName(RunError):
 class NotStoppable(RunError):
     """A run that can't be stopped or parked: it is done, or somebody else was first."""
 
-    sentence = "{run} can't be stopped: {why}"
+    sentence = "{run} can't be stopped or parked: {why}"
     hint = "Nothing was changed."
     run: str
     why: str

@@ -13,7 +13,7 @@ from rich.console import Console
 import replay
 import runner
 from replay import NEW, CallState, State, events
-from replay.messages import CostBound, ToolCall
+from replay.messages import CostBound, Reply, ToolCall
 from replay.state import Ask, Attempt, Lookups, Spent
 from replay.values import Limits, Wait
 from runner._cli._io import live, logging_setup, progress
@@ -48,6 +48,7 @@ def test_there_are_words_for_every_event_there_is() -> None:
         (events.LimitsChanged(limits=Limits(turns=5)), "limits are now turns 5, resumes 10"),
         (events.ModelFailed(error="down", transient=True), "the model failed: down"),
         (events.ModelFailed(error="down", transient=False), "the model failed: down; asking again is pointless"),
+        (events.ReplySaved(reply=Reply(text="")), "turn 3: says nothing (0 + 0 tokens, $0.0000)"),
         (events.AttemptEnded(call="3.0", n=2, did="unknown", error="cut"), "3.0 pay: attempt 2 may have acted: cut"),
         (
             events.AttemptEnded(call="3.0", n=2, did="nothing", error="no"),

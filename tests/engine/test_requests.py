@@ -64,7 +64,7 @@ def test_a_parked_run_goes_on_by_a_resume_and_not_before(runs: Path) -> None:
     """Who posts a park while nobody holds the run, parks it; a resume that only finds the park does not undo it."""
     paused(runs)
     assert runner.park("r", "ann", runs=runs).written
-    with pytest.raises(runner.errors.NotStoppable, match="it is parked: by ann"):
+    with pytest.raises(runner.errors.NotStoppable, match="can't be stopped or parked: it is parked: by ann"):
         runner.park("r", "bob", runs=runs)
     runner.approve("r", QUESTION, "ann", runs=runs)
     assert stage.finished(runner.resume_sync("r", AGENT, runs=runs)) == "over"

@@ -82,7 +82,7 @@ def _more(form: str, text: str | None) -> str:
 def _reply(event: logged.ReplySaved, state: State) -> str:
     reply = event.reply
     calls = ", ".join(call.tool for call in reply.calls)
-    what = f"calls {calls}" if calls else f"says {_quoted(reply.text)}"
+    what = f"calls {calls}" if calls else f"says {_quoted(reply.text) or 'nothing'}"
     tokens = f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens"
     return f"turn {state.turns}: {what} ({tokens}, {money(reply.dollars)})"
 
