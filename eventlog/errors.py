@@ -145,7 +145,7 @@ class DiskFull(LogError):
 class DiskFailed(LogError):
     """The system refused to read or write while a run was created, opened or read."""
 
-    sentence = "{path} cannot be used: {why}"
+    sentence = "{path} can't be used: {why}"
     hint = "Repair the disk, the permissions or the server, then try again; nothing acknowledged is lost by this."
     path: str
     why: str
@@ -213,7 +213,7 @@ class BadRunId(LogError):
 class NotStorable(LogError):
     """The line could not be read back as it was given, or is too long. Nothing was written; the log is alive."""
 
-    sentence = "run {run}: this line cannot be stored: {why}"
+    sentence = "run {run}: this line can't be stored: {why}"
     hint = "Make the content storable before it reaches the log: one JSON object for each event, below the size limit."
     run: str
     why: str
@@ -240,7 +240,7 @@ class Untrusted(LogError):
 class ReadOnly(LogError):
     """A writer was asked for where nothing can be written. Readers work."""
 
-    sentence = "{path} cannot be written: {why}"
+    sentence = "{path} can't be written: {why}"
     hint = "Read it here; write to the run that a copy was made of, or make the directory writable for this user."
     path: str
     why: str
