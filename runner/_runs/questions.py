@@ -133,9 +133,7 @@ def answered(state: State, question: str, verdict: Verdict, who: str, text: str)
 
 def events(state: State, question: Question, answer: Answer) -> list[QuestionAnswered | RuleAdded]:
     """What an answer of the hook's comes to. Raises as `answered` and `rule` do."""
-    text = answer.text
-    if answer.verdict == "edit":
-        text = json.dumps(answer.arguments, default=str)
+    text = json.dumps(answer.arguments, default=str) if answer.verdict == "edit" else answer.text
     always = answer.always if answer.verdict == "approve" else None
     found: list[QuestionAnswered | RuleAdded] = [answered(state, question.id, answer.verdict, answer.who, text)]
     return found if always is None else [*found, rule(state, question.tool, always, answer.who)]

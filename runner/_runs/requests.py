@@ -114,9 +114,7 @@ class Inbox:
         if state.unknown or state.phase == "new":
             return []
         events: list[Event] = []
-        for name in sorted(self._log.inbox(), key=_order):
-            if not self._is_new(name):
-                continue
+        for name in sorted(filter(self._is_new, self._log.inbox()), key=_order):
             data = self._log.request(name)
             self._seen[name] = math.inf if data is not None else time.monotonic() + AGAIN
             if data is None:
@@ -146,7 +144,7 @@ class Inbox:
         """Refusals of all that is held."""
         held, self.held = self.held, {}
         self._over += held
-        return [_refusal(name, stop.who, why, stop.post) for name, stop in held.items()]
+        return [RequestRefused(request=name, who=stop.who, why=why, post=stop.post) for name, stop in held.items()]
 
     def saved(self) -> None:
         """What was taken is durable: its files go. One that can't be removed is not new again in this life."""
@@ -186,7 +184,7 @@ def _order(name: str) -> tuple[int, str]:
 
 def _fitted(state: State, name: str, data: bytes | str, now: datetime) -> Event | None:
     """The event that a request comes to; None when it was refused before and its file outlived a death."""
-    refusal = _refusal(name, "", data if isinstance(data, str) else "it is no request", "")
+    refusal = RequestRefused(request=name, who="", why=data if isinstance(data, str) else "it is no request", post="")
     try:
         if isinstance(data, bytes):
             refusal = replace(refusal, post=replay.digest(data)[: 2 * MARK])
@@ -203,7 +201,3 @@ def _fitted(state: State, name: str, data: bytes | str, now: datetime) -> Event 
         refusal = replace(refusal, why=f"it does not fit: {type(error).__name__}")
     known = state.refused.get(name)
     return None if known == Taken(who=refusal.who, post=refusal.post, why=refusal.why) else refusal
-
-
-def _refusal(name: str, who: str, why: str, post: str) -> RequestRefused:
-    return RequestRefused(request=name, who=who, why=why, post=post)
