@@ -128,7 +128,7 @@ class Place:
     def refused(self, error: psycopg.Error) -> LogError:
         """Give the error of ours that an error of the server's means, when nothing was written."""
         if error.sqlstate in _TABLES:
-            return OtherSchema(str(self), "has not the tables of this version")
+            return OtherSchema(str(self), "lacks the tables of this version")
         if error.sqlstate in _REFUSES_WRITES:
             return ReadOnly(str(self), "the server accepts no writes")
         return DiskFailed(str(self), self.said(error))

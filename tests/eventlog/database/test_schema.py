@@ -56,7 +56,7 @@ def test_a_role_that_may_make_no_schema_migrates_one_that_was_made_for_it(bare: 
 @pytest.mark.fault("a database that another version has migrated")
 def test_tables_of_another_version_are_refused_and_stay(bare: str) -> None:
     """Older ones and none are migrated by hand; later ones by nobody: a schema only goes forward."""
-    with pytest.raises(eventlog.OtherSchema, match="has not the tables") as none:
+    with pytest.raises(eventlog.OtherSchema, match="lacks the tables") as none:
         Postgres(bare).names()
     assert "refold migrate" in none.value.hint
     migrate(bare)
