@@ -55,7 +55,7 @@ def test_a_preflight_and_a_resume_of_all_know_whose_child_a_run_is(
     checked = said("preflight", "--agent", "tests.children.scenes:agent", "--runs", runs, "--json")
     assert {one["run"]: one["able"] for one in json.loads(checked)} == {"p": True, child: True}
     resumed = said("resume", "--all", "--agent", "tests.children.scenes:clerk", "--runs", runs)
-    assert f"{child} (does a call of p)" in resumed
+    assert "left alone: 1 of parent p, 1 of agent lead" in resumed
 
 
 def test_the_console_asks_a_childs_question_once_and_resumes_its_parent_alone(tmp_path: Path) -> None:

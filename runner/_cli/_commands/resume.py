@@ -100,7 +100,7 @@ def _why_left(agent: load_agent.AnyAgent, runs: str, entry: runner.RunInfo) -> s
     if status.phase == "new" or status.closed:
         return ""
     if status.parent_call is not None:
-        return f"children of {status.parent_call.run}"
+        return f"of parent {status.parent_call.run}"
     return None if status.stopped in (None, "Interrupted") else f"stopped ({status.stopped})"
 
 
