@@ -122,8 +122,6 @@ def ordinary(data: bytes, seq: int, life: int, prev: str) -> Line | None:
     The counts prove the rest: as many bytes as the fields, the events and a comma between two of them take, so there is
     no other field, no second one of a name and no space.
     """
-    running = _SHA256.copy()
-    running.update(data[:-_TAIL])
     try:
         line = _LINE.decode(data)
         if not data.isascii():
@@ -139,7 +137,7 @@ def ordinary(data: bytes, seq: int, life: int, prev: str) -> Line | None:
     is_exact = (
         data.startswith(begin)
         and end + (not line.events) + _TAIL == len(data) <= MAX_LINE
-        and line.sum == running.hexdigest()[:32]
+        and line.sum == digest(data[:-_TAIL])
         and seq < _MOST_SEQ
         and not _is_deep(data, MAX_DEPTH + 2)
     )

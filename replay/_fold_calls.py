@@ -41,12 +41,10 @@ def _put(state: Draft, place: int, call: CallState) -> None:
 
 def _covered(state: Draft, call: str, arguments: str) -> bool:
     """Whether the last approval of this call, if it had one, was of the arguments that run."""
-    asked = [q for q in state.questions.values() if q.call == call and q.kind == "approve"]
-    if not asked:
-        return True
-    if asked[-1].answer is not None and asked[-1].answer.answer == "edit":
-        return True  # the tool writes them in its own spelling
-    return asked[-1].digest == digest(arguments.encode())
+    asked = next((q for q in reversed(state.questions.values()) if q.call == call and q.kind == "approve"), None)
+    if asked is None or (asked.answer is not None and asked.answer.answer == "edit"):
+        return True  # of edited ones the tool writes its own spelling
+    return asked.digest == digest(arguments.encode())
 
 
 @transitions.on(e.AttemptMarked)
@@ -169,7 +167,7 @@ def question_asked(state: Draft, event: e.QuestionAsked, at: datetime) -> None:
     place, call = _open_call(state, event.call)
     require(not state.busy, "something is in flight")
     require(event.id not in state.questions, f"question {event.id} was asked before")
-    repeats = event.guarded is not None and _is_guarded(state, event.guarded, event.tool)
+    repeats = any(n == event.guarded and held.tool == event.tool for n, held in enumerate(state.fork_guard))
     require(event.guarded is None or repeats, "the fork guard holds no such effect")
     require(
         call.in_doubt == (event.kind == "settle") or (repeats and event.kind == "settle"),
@@ -183,11 +181,6 @@ def question_asked(state: Draft, event: e.QuestionAsked, at: datetime) -> None:
     )
     _put(state, place, call)
     state.questions, state.wait = state.questions | {event.id: question}, None
-
-
-def _is_guarded(state: Draft, place: int, tool: str) -> bool:
-    """Whether the fork guard holds an effect of this tool at this index."""
-    return 0 <= place < len(state.fork_guard) and state.fork_guard[place].tool == tool
 
 
 @transitions.on(e.QuestionAnswered)
