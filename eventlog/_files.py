@@ -11,7 +11,7 @@ from typing import Final
 
 from eventlog._disk import Disk
 
-CHUNK: Final = 256 * 1024
+CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
 
 

@@ -155,7 +155,7 @@ def good_lines(content: Iterable[bytes]) -> Iterator[Line]:
 def _take_good_lines(disk: Disk, fd: int, found: Segment, chain: Chain) -> bool:
     """Read on after `found.end` as far as lines are good; tell whether there were any."""
     before, said = found.end, found.why
-    for piece in _pieces(chunks(disk, fd, before)):
+    for piece in _pieces(chunks(disk, fd, before, size=CHUNK // 4)):  # more would not stay in a processor's cache
         if not piece.is_whole or not piece.data:
             found.why = f"a line is longer than {MAX_LINE} bytes" if piece.is_whole else "a line has no newline"
             break
