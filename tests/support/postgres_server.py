@@ -95,8 +95,23 @@ class Cluster:
         """Stop the server: SIGINT ends its connections first, SIGQUIT is a crash (`immediate`)."""
         if self._server is not None:
             self._server.send_signal(how)
-            self._server.wait(PATIENCE)
+            try:
+                self._server.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"told to end by {how.name}, the server went on:\n{self._state()}") from None
             self._server = None
+
+    def _state(self) -> str:
+        """What the server's processes do, and what it said last."""
+        assert self._server is not None
+        pid = str(self._server.pid)
+        processes = subprocess.run(
+            ["ps", "-o", "pid,ppid,stat,etime,wchan:30,pending,blocked,args", "--pid", pid, "--ppid", pid],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return processes.stdout + (self.folder / "log").read_text(errors="replace")[-8000:]
 
     def close(self) -> None:
         """Stop the server and remove its files."""
