@@ -67,6 +67,7 @@ class Cluster:
             "unix_socket_directories": "",
             "shared_buffers": "64MB",
             "autovacuum_naptime": "10",
+            "authentication_timeout": "20",  # a client that says nothing holds up even a server that is to crash
         }
         self.start()
 
