@@ -74,6 +74,7 @@ class Connections:
         hears = ("silence", "connect_timeout", "keepalives_idle", "keepalives_interval")  # the last are for listening
         self._options = {**dict.fromkeys(hears, max(2, int(seconds / 3))), "tcp_user_timeout": int(seconds * 500)}
         self._met = False
+        self._deaf = 0.0
         self._heard = datetime.min.replace(tzinfo=UTC)
         self._idle: list[Connection] = []
         self._mutex = threading.Lock()
@@ -109,11 +110,15 @@ class Connections:
     def _tried(self, act: Callable[[Connection], T], patient: Callable[[], bool]) -> T:
         began, pause = time.monotonic(), _PAUSE
         while True:
-            connection: Connection | None = None
+            connection, tried = None, time.monotonic()
+            if tried < self._deaf and not patient():  # each of many would wait as long, one after the other
+                raise DiskFailed(str(self.place), "nobody answered there a moment ago")
             try:
                 connection = self._taken()
                 return act(connection)
             except psycopg.Error as error:
+                if connection is None and time.monotonic() - tried > _LONG:
+                    self._deaf = time.monotonic() + _PATIENCE
                 lost = connection is None or connection.closed or error.sqlstate in _AGAIN
                 if not lost or not (patient() or time.monotonic() - began < _PATIENCE):
                     raise self.place.refused(error) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -103,6 +104,20 @@ def silent(pid: int) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.fault("a connection that falls silent")
+def test_whoever_comes_next_to_a_server_that_answered_nobody_does_not_wait_for_it_again() -> None:
+    """A worker of a hundred runs would wait a hundred times, and leave after minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        runs = Postgres(f"postgresql://127.0.0.1:{server.getsockname()[1]}/nothing", lease=6.0)
+        for _ in range(3):
+            with pytest.raises(eventlog.DiskFailed, match=r"timeout|nobody answered"):
+                runs.names()
+        server.accept()[0].close()
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.mark.fault("a connection that falls silent")
