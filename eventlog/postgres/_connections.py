@@ -160,11 +160,6 @@ class Connections:
         """Whether this thread is in a transaction."""
         return self._joined.connection is not None
 
-    def meet(self) -> None:
-        """Ask the server what it is, once."""
-        if not self._met:
-            self._tried(lambda _: None, lambda: False)
-
     def undo(self, change: Callable[[], None]) -> None:
         """Note what to change back in memory if the transaction that this thread is in comes to nothing."""
         if self._joined.connection is not None:
@@ -181,7 +176,8 @@ class Connections:
 
     def now(self) -> datetime:
         """Give the server's time: what was heard last, and what has passed since on a clock that nobody sets."""
-        self.meet()
+        if not self._met:
+            self._tried(lambda _: None, lambda: False)
         return self._heard + timedelta(seconds=boot())
 
     def close(self) -> None:

@@ -69,9 +69,8 @@ class Rings(Bell):
         """Give what was notified since the last time; through a pooler, nothing."""
         found: list[str] = []
         try:
-            if self._listens():
-                assert self._connection is not None
-                found = [notified.payload for notified in self._connection.notifies(timeout=0)]
+            if (connection := self._listening()) is not None:
+                found = [notified.payload for notified in connection.notifies(timeout=0)]
         except (psycopg.Error, LogError):
             self.close()
         return [run for run in dict.fromkeys(found) if is_id(run)]
@@ -91,20 +90,20 @@ class Rings(Bell):
         with contextlib.suppress(Exception):
             self.close()
 
-    def _listens(self) -> bool:
-        """Whether notifications are heard; a connection that was lost is made anew now and then."""
+    def _listening(self) -> "Connection | None":
+        """The connection that hears notifications; one that was lost is made anew now and then."""
         if self._connection is not None and not self._connection.closed:
-            return True
+            return self._connection
         if self._connections.pooled or time.monotonic() - self._tried < _AGAIN:
-            return False
+            return None
         self._tried = time.monotonic()
         with contextlib.suppress(psycopg.Error, LogError):
             self._connection = self._connections.fresh()
             if not self._connections.pooled:
                 self._connection.execute("listen refold")
-                return True
+                return self._connection
             self.close()
-        return False
+        return None
 
 
 class Carriers(Presence):

@@ -35,8 +35,8 @@ AGAIN = (60.0, 300.0, 900.0, 3600.0)
 """Seconds until a run that raised is tried again: the first time, the second, and so on."""
 SERVER = (1.0, 5.0, 15.0, 60.0)
 """The same where a server keeps the runs: most errors of a log say that it could not be reached."""
-OTHERS = 0.5
-"""Seconds that a leaving worker waits for threads that nobody can end."""
+LOOK, OTHERS = 0.02, 0.5
+"""Seconds between looks at a log that is closed elsewhere; and that a leaving worker waits for threads that go on."""
 
 Came = Outcome[Any] | BaseException | None
 
@@ -196,13 +196,10 @@ class Carrier:
     async def close(self, opened: Opened) -> None:
         """Close a log. A thread that still runs closes it when it ends; a leaving worker waits little for that."""
         await off_loop(opened.life.end)
-        deadline: float | None = None
-        while not opened.life.closed.is_set():
-            if self.draining:
-                deadline = deadline or time.monotonic() + OTHERS
-                if time.monotonic() > deadline:
-                    return
-            await asyncio.sleep(0.02)
+        left = 0.0
+        while not opened.life.closed.is_set() and left < OTHERS:
+            left += LOOK if self.draining else 0.0
+            await asyncio.sleep(LOOK)
 
     @contextlib.contextmanager
     def listening(self, run: str) -> Iterator[asyncio.Future[Came]]:
