@@ -5,8 +5,9 @@
 2. Before anything new begins, everything recorded must have been taken: else the program goes another way.
 3. A request that failed is handed back as a failure if its own life went on after it. The last one of a life that ended
    is asked again.
-4. A request whose messages are those of a later one skips what lies between: its framework remembers that by itself.
-   One whose messages go on from those of the last one is new, for the same reason.
+4. A request whose messages are those of a later one passes over what lies between: its framework remembers that by
+   itself, or another task comes to it later. One whose messages go on from those of the last one is new, for the first
+   of these reasons.
 """
 
 import builtins
@@ -45,7 +46,8 @@ def ordered(calls: Sequence[ToolCall]) -> What:
 class Turn(msgspec.Struct):
     """One thing that a program did after another: a request with its reply or failure, or calls of its own.
 
-    `taken`: the program has come there in this life. `served` are the calls that it has asked for.
+    `taken`: the program has come there in this life. `passed`: it has come to a later one. `served` are the calls that
+    it has asked for.
     """
 
     seq: int
@@ -54,6 +56,7 @@ class Turn(msgspec.Struct):
     reply: Reply | None = None
     failed: ModelFailed | None = None
     taken: bool = False
+    passed: bool = False
     results: dict[str, ResultRecorded] = {}
     served: set[str] = set()
 
@@ -73,6 +76,7 @@ class Cursor:
         self.asked = ""
         self._steps: dict[tuple[str, str, int], StepRecorded] = {}
         self._numbers: Counter[tuple[str, str]] = Counter()
+        self._passed: list[Turn] = []
         self._here = -1
         self._first = 0
         for line in lines:
@@ -115,18 +119,22 @@ class Cursor:
 
     @property
     def left(self) -> Turn | None:
-        """The first recorded turn that the program has not come to."""
-        while self._first < len(self.turns) and self.turns[self._first].taken:
+        """The first recorded turn that the program has neither come to nor passed over."""
+        while self._first < len(self.turns) and (self.turns[self._first].taken or self.turns[self._first].passed):
             self._first += 1
         return self.turns[self._first] if self._first < len(self.turns) else None
 
     def take(self, what: What) -> Turn | None:
-        """The first recorded turn like this that was not taken; None when there is none."""
-        if self.left is None:
-            return None
-        for place, turn in enumerate(self.turns[self._first :], self._first):
-            if not turn.taken and turn.what == what:
-                self._come_to(place, skipping=isinstance(what, str))
+        """The first recorded turn like this that was not taken; one that was passed over only if no other is."""
+        if self.left is not None:
+            for place, turn in enumerate(self.turns[self._first :], self._first):
+                if not turn.taken and not turn.passed and turn.what == what:
+                    self._come_to(place, skipping=isinstance(what, str))
+                    return turn
+        for turn in self._passed:
+            if turn.what == what:
+                turn.taken = True
+                self._passed.remove(turn)
                 return turn
         return None
 
@@ -135,8 +143,12 @@ class Cursor:
         self._come_to(len(self.turns) - 1, skipping=True)
 
     def _come_to(self, place: int, *, skipping: bool) -> None:
-        for turn in self.turns[min(self._first, place) if skipping else place : place + 1]:
-            turn.taken = True
+        if skipping:
+            for turn in self.turns[self._first : place]:
+                if not turn.taken and not turn.passed:
+                    turn.passed = True
+                    self._passed.append(turn)
+        self.turns[place].taken = True
         self._here = max(self._here, place)
 
     def reach(self, what: What, ids: Collection[str]) -> bool:

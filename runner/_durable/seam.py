@@ -35,8 +35,9 @@ from runner.errors import BadAgent, BadTool, ToolFailed
 
 T = TypeVar("T")
 HERE: contextvars.ContextVar[Durable | None] = contextvars.ContextVar("refold_durable", default=None)
-PASSES = 100
-"""How often the loop runs others that may come to what is recorded, before the program counts as gone another way."""
+PASSES, LATE, MOMENT = 100, 50, 0.02
+"""How often others may come to what is recorded before the program counts as gone another way: passes of the loop, and
+then moments, in seconds, for one that reads a file or a page first."""
 
 
 def current() -> Durable | None:
@@ -58,7 +59,8 @@ class Durable:
         self.answer: str | None = None
         self.keep_open = False
         self._agents: list[object] = []
-        self._cursor, self._order, self._chains = cursor, asyncio.Lock(), dict[str, Chain]()
+        self._cursor, self._chains = cursor, dict[str, Chain]()
+        self._order, self._adopting = asyncio.Lock(), asyncio.Lock()
         self.loop, self.pump = asyncio.get_running_loop(), Pump(state, opened, cursor, on_question)
         self._tools, self._steps = Tools(program, self.pump), Steps(self.pump, cursor)
 
@@ -101,25 +103,22 @@ class Durable:
             ModelError, Exception: The model failed; what `body` raised, or what is recorded of it.
         """
         branches.come_to(digests.messages)
-        async with self._order:
-            self.knows(tools)
-            turn = await self._recorded(digests.messages, "a request to the model")
-            if turn is None:
-                demand = Demand(body)
-                reply = await self.pump.next(Ask(digests, bound), demand, answers)
-                assert isinstance(reply, Reply)
-                return reply
-            if turn.failed is not None:
-                raise failure(turn.failed)
-            assert turn.reply is not None  # a request comes to one of the two
-            return turn.reply
+        self.knows(tools)
+        turn = await self._recorded(digests.messages, "a request to the model")
+        if turn is None:
+            async with self._order:
+                return cast("Reply", await self.pump.next(Ask(digests, bound), Demand(body), answers))
+        if turn.failed is not None:
+            raise failure(turn.failed)
+        assert turn.reply is not None  # a request comes to one of the two
+        return turn.reply
 
     async def adopt(self, reply: Reply) -> None:
         """Take over calls that no reply of this run ordered so: neither a turn nor spend. Once, whoever asks for it.
 
         They come from before this run, or stand for those of the current reply with the same ids, which do not run.
         """
-        async with self._order:
+        async with self._adopting:
             if not self._cursor.reach(ordered(reply.calls), {call.provider_id for call in reply.calls}):
                 await self._make(reply.calls)
 
@@ -179,8 +178,7 @@ class Durable:
         except (TypeError, ValueError) as error:
             raise BadTool(name, f"its arguments are no JSON: {error}") from error
         branches.come_to(name, written)
-        async with self._order:
-            turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
+        turn = await self._make((ToolCall(tool=name, arguments=written),), body, demanded=True)
         result = await self._result(turn, turn.calls[0], body)
         if not counts(result):
             raise ToolFailed(result.text)
@@ -227,32 +225,30 @@ class Durable:
         """The program, with the tools that it has come up with."""
         return self._tools.program
 
-    @property
-    def executed(self) -> int:
-        """How many things happened in this life."""
-        return self.pump.executed
-
     async def _recorded(self, what: Any, words: str) -> Turn | None:
         """The recorded turn like this, or None when the log ends here and it is new."""
         self.pump.check()
-        for _ in range(PASSES):
+        left, waits = self._cursor.left, 0
+        while waits < PASSES + LATE:
             turn = self._cursor.take(what)
-            await asyncio.sleep(0)  # for others beside this one
+            await asyncio.sleep(0 if waits < PASSES else MOMENT)  # for others beside this one
             if turn is not None or self._cursor.left is None:
                 return turn
-        if isinstance(what, str) and self._cursor.asked in self._chains.get("messages", ()):
-            self._cursor.skip()
-            return None
+            if waits == PASSES and isinstance(what, str) and self._cursor.asked in self._chains.get("messages", ()):
+                self._cursor.skip()
+                return None
+            left, waits = self._cursor.left, waits + 1 if self._cursor.left is left else 0
         return self.pump.diverge(self._cursor.left, f"the program makes {words} that the log does not hold", str(what))
 
     async def _make(self, calls: Sequence[ToolCall], body: Body | None = None, *, demanded: bool = False) -> Turn:
         turn = await self._recorded(ordered(calls), f"a call of {', '.join(call.tool for call in calls)}")
         if turn is None:
-            number = self.state.made + 1
-            named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
-            wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
-            await self.pump.next(named, Demand(None), {}, wanted)
-            turn = self._cursor.turns[-1]
+            async with self._order:
+                number = self.state.made + 1
+                named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
+                wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
+                await self.pump.next(named, Demand(None), {}, wanted)
+                turn = self._cursor.turns[-1]
         turn.served.update(call.id for call in turn.calls if not call.provider_id)
         return turn
 

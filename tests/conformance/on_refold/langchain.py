@@ -109,7 +109,7 @@ def _watched(graph: Any, runs: _Runs) -> None:  # noqa: C901, PLR0915 (each entr
 
     def judge(first: Any, again: Any, here: Durable) -> None:
         equal = _said if isinstance(first, list) else _plain
-        COUNTS.judge(equal(first), equal(again), here.executed)
+        COUNTS.judge(equal(first), equal(again), here.pump.executed)
 
     def in_thread(made: Any, args: Any, named: Any) -> Any:
         if asyncio._get_running_loop() is not None:  # noqa: SLF001 (a loop must not be blocked: nothing durable there)

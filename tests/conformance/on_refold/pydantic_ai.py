@@ -59,7 +59,7 @@ async def _new_run(self: Any, *args: Any, **named: Any) -> Any:
             async with block() as here:
                 again = await _run(self, *args, **named)
             was, now = (_plain(json.loads(one.all_messages_json())) for one in (first, again))
-            COUNTS.judge(was, now, here.executed)
+            COUNTS.judge(was, now, here.pump.executed)
     return first
 
 
