@@ -138,16 +138,16 @@ class Cursor:
                 return turn
         return None
 
-    def skip(self) -> None:
-        """Come to the end: the program goes on from what is recorded, which it remembers by itself."""
-        self._come_to(len(self.turns) - 1, skipping=True)
+    def pass_over(self, end: int | None = None) -> None:
+        """Miss nothing of what is recorded before this place, or at all: what the program asks for is handed back."""
+        for turn in self.turns[self._first : end]:
+            if not turn.taken and not turn.passed:
+                turn.passed = True
+                self._passed.append(turn)
 
     def _come_to(self, place: int, *, skipping: bool) -> None:
         if skipping:
-            for turn in self.turns[self._first : place]:
-                if not turn.taken and not turn.passed:
-                    turn.passed = True
-                    self._passed.append(turn)
+            self.pass_over(place)
         self.turns[place].taken = True
         self._here = max(self._here, place)
 

@@ -184,6 +184,13 @@ class Durable:
             raise ToolFailed(result.text)
         return result.text
 
+    def remembered(self) -> None:
+        """Say that the program goes on from what its framework remembers: nothing that is recorded is missed.
+
+        What it asks for again is handed back all the same.
+        """
+        self._cursor.pass_over()
+
     def knows(self, tools: Iterable[Tool]) -> None:
         """Learn tools that a framework names; those of a request are learned by `ask`."""
         self._tools.learn(tools)
@@ -235,7 +242,7 @@ class Durable:
             if turn is not None or self._cursor.left is None:
                 return turn
             if waits == PASSES and isinstance(what, str) and self._cursor.asked in self._chains.get("messages", ()):
-                self._cursor.skip()
+                self._cursor.pass_over()
                 return None
             left, waits = self._cursor.left, waits + 1 if self._cursor.left is left else 0
         return self.pump.diverge(self._cursor.left, f"the program makes {words} that the log does not hold", str(what))
@@ -244,8 +251,7 @@ class Durable:
         turn = await self._recorded(ordered(calls), f"a call of {', '.join(call.tool for call in calls)}")
         if turn is None:
             async with self._order:
-                number = self.state.made + 1
-                named = tuple(replace(call, id=f"a{number}.{n}") for n, call in enumerate(calls))
+                named = tuple(replace(call, id=f"a{self.state.made + 1}.{n}") for n, call in enumerate(calls))
                 wanted = {call.id: self._tools.demand(call.tool, body) for call in named} if demanded else {}
                 await self.pump.next(named, Demand(None), {}, wanted)
                 turn = self._cursor.turns[-1]
@@ -255,16 +261,14 @@ class Durable:
     def _find(self, provider_id: str, name: str) -> tuple[Turn, ToolCall]:
         self.pump.check()
         found = self._cursor.find(provider_id, name)
-        if found is None:
-            last = self._cursor.turns[-1] if self._cursor.turns else None
-            self.pump.diverge(last, f"no reply from there on orders call {provider_id} of {name}", name)
-        assert found is not None
-        return found
+        if found is not None:
+            return found
+        last = self._cursor.turns[-1] if self._cursor.turns else None
+        return self.pump.diverge(last, f"no reply from there on orders call {provider_id} of {name}", name)
 
     async def _result(self, turn: Turn, call: ToolCall, body: Body | None, given: Arguments = None) -> ResultRecorded:
         self.pump.check()
-        known = turn.results.get(call.id)
-        if known is not None:
+        if (known := turn.results.get(call.id)) is not None:
             return known
         new = changed(self.pump, self.program.tool(call.tool), call, given)
         self.pump.executed += 1

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
 from pydantic_ai import Agent
 
 import runner
-from runner.errors import BadAgent
+from runner.errors import BadAgent, Interrupted
 from runner.langchain import middleware
 from runner.pydantic_ai import Refold
 from tests.frameworks import test_langchain, test_pydantic_ai
@@ -90,3 +92,47 @@ async def test_agents_side_by_side_may_each_have_a_run_or_call_no_tools_and_one_
             assert [*await asyncio.gather(talking("cid"), talking("dan"))] == ["done"] * 2
             assert [await acting("eve"), await acting("fay")] == ["done"] * 2
     assert (log.count("pay"), log.count("ask")) == (4, 10)
+
+
+class Said(TypedDict, total=False):
+    """What each agent of a graph said."""
+
+    cid: str
+    dan: str
+    eve: str
+
+
+@pytest.mark.parametrize("place", ["before dan", "after dan", "before eve"])
+async def test_a_graph_that_remembers_goes_on_at_the_agent_that_it_has_come_to(tmp_path: Path, place: str) -> None:
+    """What its checkpoint holds is not missed; what it asks for again is handed back."""
+    log: list[str] = []
+    go, dies = of_langchain(log, acts=False), [place]
+
+    def die(now: str) -> None:
+        if now in dies:
+            dies.clear()
+            raise ConnectionResetError
+
+    def node(name: str) -> Any:
+        async def talk(_: Said) -> Said:
+            die(f"before {name}")
+            said = await go(name)
+            die(f"after {name}")
+            return {name: said}  # type: ignore[misc] # one of the three
+
+        return talk
+
+    graph: Any = StateGraph(Said)
+    for name in ("cid", "dan", "eve"):
+        graph.add_node(f"ask {name}", node(name))
+    for edge in ((START, "ask cid"), (START, "ask dan"), (["ask cid", "ask dan"], "ask eve"), ("ask eve", END)):
+        graph.add_edge(*edge)
+    graph = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    with pytest.raises((ConnectionResetError, Interrupted)):  # one that cuts off the other
+        async with runner.durable("all", runs=tmp_path, run="all"):
+            await graph.ainvoke({}, config)
+    async with runner.durable("all", runs=tmp_path, run="all") as run:
+        run.remembered()
+        assert await graph.ainvoke(None, config) == {"cid": "done", "dan": "done", "eve": "done"}
+    assert log.count("ask") == 3
