@@ -60,6 +60,11 @@ class Turn(msgspec.Struct):
     results: dict[str, ResultRecorded] = {}
     served: set[str] = set()
 
+    @property
+    def is_act(self) -> bool:
+        """Whether a program made this call by itself, maybe beside a framework whose calls are those of a reply."""
+        return self.reply is None and [call.provider_id for call in self.calls] == [""]
+
     def __str__(self) -> str:
         if isinstance(self.what, str):
             return "a request to the model"
@@ -76,7 +81,8 @@ class Cursor:
         self.asked = ""
         self._steps: dict[tuple[str, str, int], StepRecorded] = {}
         self._numbers: Counter[tuple[str, str]] = Counter()
-        self._passed: list[Turn] = []
+        self._passed: list[int] = []
+        self._late: list[int] = []
         self._here = -1
         self._first = 0
         for line in lines:
@@ -111,7 +117,7 @@ class Cursor:
     def _append(self, turn: Turn) -> None:
         self.turns.append(turn)
         if turn.taken:
-            self._here = len(self.turns) - 1
+            self._be_at(len(self.turns) - 1)
 
     def _drop_failed(self) -> None:
         while self.turns and self.turns[-1].failed is not None and not self.turns[-1].taken:
@@ -131,25 +137,30 @@ class Cursor:
                 if not turn.taken and not turn.passed and turn.what == what:
                     self._come_to(place, skipping=isinstance(what, str))
                     return turn
-        for turn in self._passed:
-            if turn.what == what:
-                turn.taken = True
-                self._passed.remove(turn)
-                return turn
-        return None
+        late = next((place for place in self._passed if self.turns[place].what == what), None)
+        if late is None:
+            return None
+        self._passed.remove(late)
+        self._late.append(late)
+        self.turns[late].taken = True
+        return self.turns[late]
 
     def pass_over(self, end: int | None = None) -> None:
         """Miss nothing of what is recorded before this place, or at all: what the program asks for is handed back."""
-        for turn in self.turns[self._first : end]:
+        for place, turn in enumerate(self.turns[self._first : end], self._first):
             if not turn.taken and not turn.passed:
                 turn.passed = True
-                self._passed.append(turn)
+                self._passed.append(place)
 
     def _come_to(self, place: int, *, skipping: bool) -> None:
         if skipping:
             self.pass_over(place)
         self.turns[place].taken = True
-        self._here = max(self._here, place)
+        self._be_at(place)
+
+    def _be_at(self, place: int) -> None:
+        if not self.turns[place].is_act:
+            self._here = max(self._here, place)
 
     def reach(self, what: What, ids: Collection[str]) -> bool:
         """Come to the reply that orders calls of these ids, if one from here on does. Whether what it says is here."""
@@ -170,9 +181,13 @@ class Cursor:
         """Whether a later step of this name is recorded: the branch went on after one that was cancelled."""
         return any(one[:2] == (branch, name) and one[2] > n for one in self._steps)
 
+    def _from_here(self) -> Iterator[int]:
+        """The current turn, later ones, where a framework with a memory of its own begins, and those that came late."""
+        yield from range(max(self._here, 0), len(self.turns))
+        yield from self._late
+
     def _ahead(self) -> Iterator[tuple[int, ToolCall]]:
-        """The calls of the current turn and of later ones: a framework with a memory of its own begins there."""
-        for place in range(max(self._here, 0), len(self.turns)):
+        for place in self._from_here():
             for call in self.turns[place].calls:
                 yield place, call
 
@@ -189,7 +204,7 @@ class Cursor:
 
     def orders(self, calls: Collection[tuple[str, str]]) -> bool:
         """Whether one reply from here on orders all of these calls, by ids and tools. It is then come to."""
-        for place in range(max(self._here, 0), len(self.turns)):
+        for place in self._from_here():
             if set(calls) <= {(call.provider_id, call.tool) for call in self.turns[place].calls}:
                 self._come_to(place, skipping=True)
                 return True

@@ -38,8 +38,15 @@ from runner._policy.demands import Demands
 from runner._runs.questions import OnQuestion
 from runner.errors import STOPS, BadAgent, Interrupted, NeedsDecision, StillWaiting
 
+PASSES, MOMENT = 100, 0.02
+"""How others are waited for: passes of the loop, then seconds, for those that use a thread or read a page."""
 BREATH = 3
 """Passes of the loop before a demand is looked at: calls that are demanded in one breath share a line."""
+
+
+async def wait_for_others(waits: int) -> None:
+    """Let others come to what is recorded, or is theirs to do, after so many waits."""
+    await asyncio.sleep(0 if waits < PASSES else MOMENT)
 
 
 class NothingRecorded(Exception):
@@ -95,8 +102,15 @@ class Pump:
     async def next(
         self, what: Any, demand: Demand, words: Mapping[str, str], calls: Mapping[str, Demand] | None = None
     ) -> Any:
-        """What comes of the next request, calls or end, after the current reply; `calls` are demanded with it."""
+        """What comes of the next request, calls or end, after the current reply; `calls` are demanded with it.
+
+        A program's own call waits a moment for a framework beside it to make those of its reply, which end with it.
+        """
         self.check()
+        for n in range(PASSES + 10 if calls else 0):
+            if all(call.result is not None or call.call.id in self._calls for call in self.state.calls):
+                break
+            await wait_for_others(n)
         for call in self.state.calls:
             if call.in_doubt and call.call.id not in self._calls:
                 place = self.cursor.turns[-1]

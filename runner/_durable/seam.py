@@ -25,19 +25,18 @@ from runner._agent.tools import Tool
 from runner._durable import branches
 from runner._durable.cursor import Chain, Cursor, Turn, failure, ordered
 from runner._durable.demand import ControlSignal, Demand
-from runner._durable.pump import Pump
+from runner._durable.pump import PASSES, Pump, wait_for_others
 from runner._durable.steps import Steps
 from runner._durable.tools import Arguments, Body, Tools, changed, counts, edit_of
 from runner._engine.opening import Opened
-from runner._policy.demands import Ask
+from runner._policy.demands import NOT_RUN, Ask
 from runner._runs.questions import OnQuestion
 from runner.errors import BadAgent, BadTool, ToolFailed
 
 T = TypeVar("T")
 HERE: contextvars.ContextVar[Durable | None] = contextvars.ContextVar("refold_durable", default=None)
-PASSES, LATE, MOMENT = 100, 50, 0.02
-"""How often others may come to what is recorded before the program counts as gone another way: passes of the loop, and
-then moments, in seconds, for one that reads a file or a page first."""
+LATE = PASSES + 50
+"""How often others may come to what is recorded before the program counts as gone another way."""
 
 
 def current() -> Durable | None:
@@ -110,8 +109,7 @@ class Durable:
                 return cast("Reply", await self.pump.next(Ask(digests, bound), Demand(body), answers))
         if turn.failed is not None:
             raise failure(turn.failed)
-        assert turn.reply is not None  # a request comes to one of the two
-        return turn.reply
+        return cast("Reply", turn.reply)  # a request comes to one of the two
 
     async def adopt(self, reply: Reply) -> None:
         """Take over calls that no reply of this run ordered so: neither a turn nor spend. Once, whoever asks for it.
@@ -236,9 +234,9 @@ class Durable:
         """The recorded turn like this, or None when the log ends here and it is new."""
         self.pump.check()
         left, waits = self._cursor.left, 0
-        while waits < PASSES + LATE:
+        while waits < LATE:
             turn = self._cursor.take(what)
-            await asyncio.sleep(0 if waits < PASSES else MOMENT)  # for others beside this one
+            await wait_for_others(waits)
             if turn is not None or self._cursor.left is None:
                 return turn
             if waits == PASSES and isinstance(what, str) and self._cursor.asked in self._chains.get("messages", ()):
@@ -269,6 +267,8 @@ class Durable:
     async def _result(self, turn: Turn, call: ToolCall, body: Body | None, given: Arguments = None) -> ResultRecorded:
         self.pump.check()
         if (known := turn.results.get(call.id)) is not None:
+            if known.text == NOT_RUN:
+                self.pump.refuse("an agent's call and an act go side by side in one run: give each a run of its own")
             return known
         new = changed(self.pump, self.program.tool(call.tool), call, given)
         self.pump.executed += 1
