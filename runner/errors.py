@@ -144,7 +144,7 @@ class OtherAgent(RunError):
     """The run was begun by an agent of another name: with this one's tools its calls would mean something else."""
 
     sentence = "{run} is a run of agent {began!r}, not of {given!r}"
-    hint = "Resume it with its own agent; one that was given a new name resumes it as `agent.replace(name=...)`."
+    hint = "Resume it with its own agent; one that was given a new name resumes it as `agent.replace(name={began!r})`."
     run: str
     began: str
     given: str

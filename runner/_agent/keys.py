@@ -23,6 +23,10 @@ def key(uid: str, call: str) -> str:
     The first 16 bytes of SHA-256 over `<length>:<bytes>` of the run's uid, then of the call's id; lengths are decimal
     and count UTF-8 bytes.
     """
+    if not all(isinstance(part, str) for part in (uid, call)):
+        raise TypeError(
+            f"a key is made of two texts, a run's uid and a call's id, not of {uid!r:.200} and {call!r:.200}"
+        )
     parts = (uid.encode(), call.encode())
     return replay.digest(b"".join([b"%d:%b" % (len(part), part) for part in parts]))
 

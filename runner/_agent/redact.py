@@ -214,6 +214,8 @@ def redact(value: T, patterns: Sequence[SecretPattern] = SECRET_PATTERNS) -> T:
             beside it is a secret.
         patterns: What is masked. A group named `keep` stays.
     """
+    if not all(hasattr(pattern, "sub") for pattern in patterns):
+        raise TypeError(f"patterns is {patterns!r:.200}, not several compiled regular expressions")
     return cast("T", _redacted("", value, patterns))
 
 

@@ -50,6 +50,8 @@ def audit(run: str, runs: eventlog.Runs, *, before: Audited | None = None) -> Au
     Raises:
         eventlog.LogError: There is no such run, or it can't be read at all; damage is in the answer.
     """
+    if not isinstance(before, Audited | None):
+        raise TypeError(f"before is {before!r:.200}, not an earlier audit")
     store = eventlog.store(runs)
     seen = before.seen if before is not None else None
     if not isinstance(seen, _Seen) or not seen.more():

@@ -54,7 +54,10 @@ def list_runs(
     Raises:
         eventlog.NotARunsDirectory: There are no runs.
     """
-    store, known = eventlog.store(runs), {info.run: info for info in before}
+    earlier = list(before)
+    if not all(isinstance(info, RunInfo) for info in earlier):
+        raise TypeError(f"before is {earlier!r:.200}, not an earlier list of runs")
+    store, known = eventlog.store(runs), {info.run: info for info in earlier}
     found = []
     for run, words, held in store.statuses(among):
         info = _look(store, run, words, known.get(run), held=held)

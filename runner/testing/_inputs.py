@@ -48,8 +48,11 @@ class Inputs:
         return agent
 
     def counts(self, outside: Any) -> dict[str, int]:
-        """How often each effect has happened by now; those that never did are left out."""
-        return {name: number for name, number in self.effects(outside).items() if number}
+        """How often each effect has happened by now; those that never did are left out. Raises `BadAgent`."""
+        found: Any = self.effects(outside)
+        if not (isinstance(found, Mapping) and all(isinstance(number, int) for number in found.values())):
+            raise runner.BadAgent(f"what `effects` gives is {found!r:.200}, not numbers by name")
+        return {name: number for name, number in found.items() if number}
 
 
 class NotRepeatable(runner.RunError):

@@ -244,12 +244,11 @@ class KilledRun:
     def judge(self, name: str, mode: str, how: str, wanted: Mapping[str, int], deaths: int) -> Scenario:
         """The verdict: the effects compared with an undisturbed run's, and the log checked."""
         finished = how == "finished"
-        had = self.inputs.counts(self.outside())
-        more, duplicates, lost = differences(had, wanted, finished=finished)
+        differ, duplicates, lost = differences(self.inputs.counts(self.outside()), wanted, finished=finished)
         points = [*self.notes.read("died"), "", ""]
         why = [] if finished else [f"the last process {how}: {self.output()}"]
-        if more and (duplicates or lost):
-            why.append(f"effects are {had}, and {dict(wanted)} in an undisturbed run")
+        if duplicates or lost:
+            why.append(differ)
         if finished:
             why += self._of_the_log(deaths)
         return Scenario(

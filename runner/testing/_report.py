@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _HEAD: Final = (
-    "mode", "without", "scenarios", "duplicates", "lost", "paid twice", "questions", "unfinished", "failures"
+    "mode", "without", "scenarios", "duplicates", "lost", "asked twice", "questions", "unfinished", "failures"
 )  # fmt: skip
 
 
@@ -94,7 +94,9 @@ class SweepReport:
         return tuple(one for one in self.scenarios if one.why)
 
     def __str__(self) -> str:
-        return "\n".join([table(self.rows), *describe(self.failures)])
+        wrong = any(one.wrong_answers for one in self.scenarios)
+        said = ["What a person's wrong answer doubled or lost is counted, and is no failure."] if wrong else []
+        return "\n".join([table(self.rows), *said, *describe(self.failures)])
 
 
 def describe(failures: Sequence[Scenario]) -> list[str]:

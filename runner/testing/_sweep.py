@@ -109,8 +109,10 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
         NothingToCount: The undisturbed run called no tool that acts, or had no effect.
         NoSuchScenario: There is no scenario `only`.
         WorkerFailed: A forked process failed.
-        BadAgent: `agent` makes no agent, or what must be a function is none.
+        BadAgent: `agent` makes no agent, `effects` no numbers, or an option is none of its kind.
     """
+    if every < 1 or not {*modes} <= {*MODES}:
+        raise runner.BadAgent(f"modes is {modes!r}, every is {every}: give some of {', '.join(MODES)}, and at least 1")
     with tempfile.TemporaryDirectory(prefix="refold-sweep-", dir=_memory()) as root:
         given = Plan(**swept, without=without, pairs=pairs, seed=seed, reword=reword, root=Path(root).resolve())
         plan = dataclasses.replace(given, decide=on_question, message=message)

@@ -75,7 +75,7 @@ class Baseline:
 def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, second: str = "") -> Scenario:  # noqa: A002 (the field's name)
     """Compare a scenario with the undisturbed run."""
     finished = world.how == "finished"
-    more, duplicates, lost = differences(world.effects(), baseline.effects, finished=finished)
+    differ, duplicates, lost = differences(world.effects(), baseline.effects, finished=finished)
     spoilt, found = verified(world.logs(), RUN) if finished else ("", Family())
     history = events(found)
     if world.refused:
@@ -88,8 +88,7 @@ def judge(world: World, baseline: Baseline, id: str, mode: str, first: str, seco
         why.append(world.how)
     if duplicates + lost > sum(baseline.weights.get(call, 1) for call in world.wrong_answers.values()):
         why += _causes(world, baseline, history) if duplicates else ()
-        said = ", ".join(f"{name} {number:+d}" for name, number in more.items() if number)
-        why.append(f"effects differ from those of an undisturbed run: {said}")
+        why.append(differ)
     why += [f"{call} ran, and its approval was refused" for call in world.refused if world.acted[call]]
     why += _unheard(world)
     if finished:
@@ -134,14 +133,13 @@ def _unheard(world: World) -> Iterator[str]:
             yield f"the run went on after somebody had said {world.mail}, after line {seq}"
 
 
-def differences(
-    had: Mapping[str, int], wanted: Mapping[str, int], *, finished: bool
-) -> tuple[dict[str, int], int, int]:
-    """By how much each effect differs from what is wanted, how many are too many, and how many a finished run lost."""
+def differences(had: Mapping[str, int], wanted: Mapping[str, int], *, finished: bool) -> tuple[str, int, int]:
+    """By how much the effects differ from what is wanted, how many are too many, and how many a finished run lost."""
     names = sorted({*had, *wanted} if finished else had)
     more = {name: had.get(name, 0) - wanted.get(name, 0) for name in names}
     lost = sum(max(0, -number) for number in more.values()) if finished else 0
-    return more, sum(max(0, number) for number in more.values()), lost
+    said = ", ".join(f"{name} {number:+d}" for name, number in more.items() if number)
+    return f"effects differ from those of an undisturbed run: {said}", sum(max(0, n) for n in more.values()), lost
 
 
 def verified(store: eventlog.Store, root: str) -> tuple[str, Family]:
@@ -174,7 +172,7 @@ def of_a_finished_run(state: replay.State, found: Family, workspace: Path, again
     if state.in_doubt:
         yield f"left in doubt: {', '.join(state.in_doubt)}"
     if again > min(deaths * max(1, len(found) - 1), lost := state.spent.lost_asks):
-        yield f"{again} replies were paid twice, in {deaths} deaths; the log has {lost} lost asks"
+        yield f"{again} replies were asked for twice, in {deaths} deaths; the log has {lost} lost asks"
     spent = {"input": state.spent.input_tokens, "output": state.spent.output_tokens}
     if spent != used:
         yield f"the run says that it spent {spent} tokens, and the replies of it and its children have {dict(used)}"

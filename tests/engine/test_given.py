@@ -1,8 +1,9 @@
 """What can't work as it is given with a run, or to a worker, is refused in a sentence, and no run is made."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ import runner.testing
 from runner import review
 from tests.support import stage
 
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 GIVEN: list[tuple[dict[str, Any], str]] = [
     *(({"agent": value}, "agent is .*, not a runner.Agent") for value in (None, "shop", len)),
     *(({"task": value}, "task is .*, not text") for value in (None, 5, b"look")),
@@ -115,3 +117,26 @@ def test_a_run_id_that_is_not_text_is_no_run_id(runs: Path, run: Any) -> None:
     """The error is the one that every id which can't work gets."""
     with pytest.raises(runner.BadRunId, match="not text"):
         stage.start(["fine"], runs=runs, run=run)
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda _: review.redact("x", "sk-.*"), "patterns is 'sk-.*', not several compiled regular expressions"),  # type: ignore[arg-type]
+        (lambda _: runner.key(None, "1.0"), "of two texts, .* not of None and '1.0'"),  # type: ignore[arg-type]
+        (lambda runs: review.audit("r", runs, before=cast("Any", "r")), "before is 'r', not an earlier audit"),
+        (
+            lambda runs: runner.list_runs(runs, before=cast("Any", ["r"])),
+            r"before is \['r'\], not an earlier list of runs",
+        ),
+        (lambda _: runner.decide(stage.agent(["x"]), None, FIRST), "follows from .* a State"),  # type: ignore[arg-type]
+        (lambda _: runner.decide("shop", runner.State(), FIRST), "follows from a runner.Agent"),  # type: ignore[arg-type]
+        (lambda _: runner.decide(stage.agent(["x"]), runner.State(), FIRST.replace(tzinfo=None)), "with its zone"),
+    ],
+)
+def test_what_only_looks_says_what_it_was_given(runs: Path, call: Callable[[Path], object], says: str) -> None:
+    """No AttributeError from somewhere inside of it."""
+    stage.start(["the answer"], runs=runs)
+    with pytest.raises(TypeError, match=says):
+        call(runs)

@@ -330,14 +330,31 @@ def test_a_run_that_does_not_finish_by_itself_says_why() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"modes": ["memry"]}, r"modes is \['memry'\], every is 1: give some of memory, power, "),
+        ({"modes": "memory"}, "modes is 'memory'"),
+        ({"every": 0}, "every is 0"),
+        ({"effects": lambda _: None}, "what `effects` gives is None, not numbers by name"),
+        ({"effects": lambda _: {"mails": ["one"]}}, "not numbers by name"),
+    ],
+)
+def test_an_option_that_can_t_be_meant_is_said_in_a_sentence(given: dict[str, Any], says: str) -> None:
+    """Whoever writes their first sweep reads no traceback of ours."""
+    made: dict[str, Any] = {"environment": shop.Shop, "agent": shop.clerk(*SENT), "task": "x", "effects": shop.effects}
+    with pytest.raises(runner.BadAgent, match=says):
+        testing.sweep(**{**made, **given})
+
+
 def test_rows_of_several_sweeps_make_one_table_with_their_sum() -> None:
     """What is printed, whichever sweeps the rows come from."""
     rows = [testing.Row(mode="memory", scenarios=20, paid_twice=3), testing.Row(mode="kill", scenarios=5, lost=1)]
     assert testing.table(rows) == (
-        "mode    without  scenarios  duplicates  lost  paid twice  questions  unfinished  failures\n"
-        "memory                  20           0     0           3          0           0         0\n"
-        "kill                     5           0     1           0          0           0         0\n"
-        "all                     25           0     1           3          0           0         0"
+        "mode    without  scenarios  duplicates  lost  asked twice  questions  unfinished  failures\n"
+        "memory                  20           0     0            3          0           0         0\n"
+        "kill                     5           0     1            0          0           0         0\n"
+        "all                     25           0     1            3          0           0         0"
     )
 
 

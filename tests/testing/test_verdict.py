@@ -177,7 +177,7 @@ def test_leftovers_in_the_workspace(played: tuple[World, Baseline]) -> None:
 def test_a_reply_paid_more_often_than_the_process_died(played: tuple[World, Baseline]) -> None:
     """Each death may cost one reply, and the log accounts for it."""
     played[0].replies["turn", "1"] += 3
-    assert "replies were paid twice, in 1 deaths" in why(played)
+    assert "replies were asked for twice, in 1 deaths" in why(played)
 
 
 @pytest.mark.parametrize("count", [0, 2])

@@ -98,6 +98,6 @@ def test_a_run_is_not_carried_on_by_an_agent_of_another_name(runs: Path, refold:
         runner.resume_sync("mine", agents.noting, runs=runs)
     assert str(refused.value) == "mine is a run of agent 'looking', not of 'noting'"
     assert (runs / "mine" / "seg-000001.jsonl").read_bytes().startswith(before.rstrip(b"\0"))
-    refold("resume", "mine", f"{AT}noting").ends(2, err="agent.replace(name=...)")
+    refold("resume", "mine", f"{AT}noting").ends(2, err="agent.replace(name='looking')")
     finished = runner.resume_sync("mine", agents.looking.replace(tools=agents.TOOLS), runs=runs)
     assert isinstance(finished, runner.Finished)
