@@ -21,8 +21,8 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 
-# An editable install holds a copy of the pytest plugin, the one file that is shipped under another name.
-$(READY): pyproject.toml runner/testing/_plugin.py
+# An editable install holds copies of the pytest plugin and the script, the files that are shipped under other names.
+$(READY): pyproject.toml runner/testing/_plugin.py runner/_cli/_script.py
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "refold needs Python 3.11 or newer; name one: make PYTHON=python3.13")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade 'pip>=25.1'

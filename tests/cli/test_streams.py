@@ -1,5 +1,6 @@
 """The command at the edges of a shell: streams that are closed, narrow terminals, a directory that is not there."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import eventlog
 import runner
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold, environment
+from tests.support import ROOT
 from tests.support.terminal import Terminal
 
 
@@ -76,3 +78,33 @@ def test_a_bad_model_says_what_to_write_on_the_command_line(refold: Refold) -> N
         2, err=["--model gpt: ", "Write --model anthropic:NAME, openai:NAME or chat:NAME."]
     )
     assert "runner.Agent" not in said.err
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class AsTyped:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, AsTyped())
+module, sys.argv[1:] = sys.argv[1], ["ls"]
+runpy.run_path(os.environ["SCRIPT"])["main"]()
+"""
+"""The script of the command, with Ctrl-C typed while it imports the module that is named."""
+
+
+@pytest.mark.parametrize(("module", "status"), [("eventlog", -signal.SIGINT), ("runner._cli._commands.ls", 1)])
+def test_ctrl_c_while_the_command_is_imported_ends_it_without_a_traceback(
+    tmp_path: Path, module: str, status: int
+) -> None:
+    """Nothing is begun yet. What a shell was told to ignore stays ignored."""
+    script = {"SCRIPT": str(ROOT / "runner/_cli/_script.py")}
+    command = [sys.executable, "-P", "-c", INTERRUPTED, module]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(**script), capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+    done = subprocess.run(deaf, cwd=tmp_path, env=environment(**script), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "No runs in runs.\n")

@@ -21,7 +21,10 @@ from tests.support import ROOT
 PLUGIN = "_refold_pytest.py"
 """Shipped beside the packages: pytest would import the whole of the one it was in."""
 
-PLUGIN_SOURCE = "runner/testing/_plugin.py"
+SCRIPT = "_refold_script.py"
+"""The same for the command: it is there before `runner` is imported."""
+
+SOURCES = {"runner/testing/_plugin.py", "runner/_cli/_script.py"}
 LEAVINGS = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 
 
@@ -42,10 +45,10 @@ def _metadata(wheel: dict[str, str], name: str) -> str:
     return found
 
 
-def test_the_wheel_holds_exactly_the_three_packages_and_the_plugin(wheel: dict[str, str]) -> None:
+def test_the_wheel_holds_exactly_the_three_packages_the_plugin_and_the_script(wheel: dict[str, str]) -> None:
     """Anything else at the top would be installed beside the user's own modules."""
     tops = {name.partition("/")[0] for name in wheel}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, SCRIPT}
 
 
 def test_the_wheel_holds_every_file_of_the_packages(wheel: dict[str, str]) -> None:
@@ -56,7 +59,7 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: dict[str, str]) -> No
         for path in (ROOT / package).rglob("*")
         if path.is_file() and LEAVINGS.isdisjoint(path.parts)
     }
-    assert {name for name in wheel if ".dist-info/" not in name} == (tree - {PLUGIN_SOURCE}) | {PLUGIN}
+    assert {name for name in wheel if ".dist-info/" not in name} == (tree - SOURCES) | {PLUGIN, SCRIPT}
     assert any(name.startswith(f"{DATA}/") for name in tree)
 
 
@@ -64,7 +67,7 @@ def test_the_wheel_names_its_command_and_its_terms(wheel: dict[str, str]) -> Non
     """The README's first line to type is `refold`, on Python 3.11 or newer, under the MIT licence."""
     scripts = configparser.ConfigParser()
     scripts.read_string(_metadata(wheel, "entry_points.txt"))
-    assert dict(scripts["console_scripts"]) == {"refold": "runner._cli:main"}
+    assert dict(scripts["console_scripts"]) == {"refold": f"{SCRIPT.removesuffix('.py')}:main"}
     assert dict(scripts["pytest11"]) == {"refold": PLUGIN.removesuffix(".py")}
     about = HeaderParser().parsestr(_metadata(wheel, "METADATA"))
     assert (about["Name"], about["Requires-Python"], about["License-Expression"]) == ("refold", ">=3.11", "MIT")

@@ -149,4 +149,4 @@ def _print(thing: object, *, soft_wrap: bool = False) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False)
+    return Console(width=shutil.get_terminal_size().columns, highlight=False, markup=False, emoji=False)
