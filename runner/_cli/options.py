@@ -116,13 +116,9 @@ def pairs(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) 
     return dict(pair.split("=", 1) for pair in given)
 
 
-labels = click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    callback=pairs,
-    metavar="NAME=VALUE",
-    help="A label of the run; may be repeated.",
+labels = functools.partial(click.option, "--label", "labels", multiple=True, callback=pairs, metavar="NAME=VALUE")
+workspace = functools.partial(
+    click.option, "--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"
 )
 
 
@@ -168,3 +164,6 @@ def age(text: str) -> timedelta:
     if found is None:
         raise click.BadParameter(f"{text!r} is not a duration; write 90s, 15m, 2h or 7d")
     return timedelta(seconds=float(found[1]) * SECONDS[found[2]])
+
+
+aged = functools.partial(click.option, type=age, metavar="AGE")

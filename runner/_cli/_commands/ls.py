@@ -31,13 +31,9 @@ FACTS = "task agent labels phase turns stopped wake resumes dollars in_doubt ope
 @click.option(
     "--stopped", metavar="[REASON]", is_flag=False, flag_value=ANY, help="Only stopped runs, or those with this reason."
 )
-@click.option(
-    "--label", "labels", multiple=True, callback=options.pairs, metavar="NAME=VALUE", help="Only runs with this label."
-)
-@click.option(
-    "--older-than", type=options.age, metavar="AGE", help="Only runs last saved longer ago: 90s, 15m, 2h, 7d."
-)
-@click.option("--newer-than", type=options.age, metavar="AGE", help="Only runs last saved more recently.")
+@options.labels(help="Only runs with this label.")
+@options.aged("--older-than", help="Only runs last saved longer ago: 90s, 15m, 2h, 7d.")
+@options.aged("--newer-than", help="Only runs last saved more recently.")
 @options.json
 def ls(
     runs: str,

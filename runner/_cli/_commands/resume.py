@@ -119,12 +119,7 @@ def _owner(runs: str, run: str) -> str:
 @options.runs
 @click.option("--all", "every", is_flag=True, help="Every interrupted run of this agent; stopped ones are left alone.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="With --all: so many at a time.")
-@click.option(
-    "--workspace",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where the workspace is now, if it was moved; its files must be as RUN left them.",
-)
+@options.workspace(help="Where the workspace is now, if it was moved; its files must be as RUN left them.")
 @click.option("--accept-workspace", is_flag=True, help="Accept files that no longer hold what the run wrote.")
 @options.by
 @ask.option

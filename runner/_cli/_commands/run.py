@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,15 +23,10 @@ BEGINS = (
     load_agent.option,
     options.runs,
     click.option("--run", "name", metavar="ID", help="The run's id. Default: the agent's name and the day."),
-    click.option(
-        "--workspace",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="The directory that the agent's tools write in.",
-    ),
+    options.workspace(help="The directory that the agent's tools write in."),
     click.option("--inputs", metavar="JSON", help="Facts of this run, of the type that its agent declares."),
     click.option("--after", metavar="RUN", help="Continue the conversation of RUN, which is done, in a new run."),
-    options.labels,
+    options.labels(help="A label of the run; may be repeated."),
 )
 """What a run is begun with."""
 

@@ -28,12 +28,8 @@ AT_ONCE = 100
 
 @click.command()
 @options.runs
-@click.option(
-    "--older-than", type=options.age, metavar="AGE", help="Remove the runs that ended longer ago: 90s, 15m, 2h, 7d."
-)
-@click.option(
-    "--forget", type=options.age, metavar="AGE", help="Free the ids of removed runs that ended longer ago than this."
-)
+@options.aged("--older-than", help="Remove the runs that ended longer ago: 90s, 15m, 2h, 7d.")
+@options.aged("--forget", help="Free the ids of removed runs that ended longer ago than this.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed, and freed.")
 def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, dry_run: bool) -> None:
     """Remove runs that ended: done, or stopped for good.

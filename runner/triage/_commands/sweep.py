@@ -68,11 +68,8 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, value: str) -> int | Li
     help="Processes that share the work.",
 )
 @click.option("--only", metavar="ID", default="", help="Run one scenario again, by the id that a failure names.")
-@click.option(
-    "--random",
-    type=options.age,
-    metavar="AGE",
-    help="For so long (60s, 5m) kill the larger jobs and their trackers at random moments instead.",
+@options.aged(
+    "--random", help="For so long (60s, 5m) kill the larger jobs and their trackers at random moments instead."
 )
 @options.runs
 @options.json
