@@ -99,7 +99,9 @@ def create(  # noqa: PLR0913 (each is one fact about the run)
     """
     check(agent=agent, task=task, labels=labels, workspace=workspace, watch=watch, clock=clock, grace=grace)
     root = _root(store, workspace)
-    text = _cleaned(task)
+    text = sanitize.clean(task)
+    if not text:
+        raise BadAgent("the task is empty")
     clock = clock or Clock(store.now)
     taken = _taken_over(store, after, child)
     begun = clock.wall()
@@ -203,13 +205,6 @@ def _moved(root: str | None, logged: str | None) -> str | None:
     if root is not None and logged is None:
         raise NoWorkspace(None)
     return root if root != logged else None
-
-
-def _cleaned(task: str) -> str:
-    text = sanitize.clean(task)
-    if not text:
-        raise BadAgent("the task is empty")
-    return text
 
 
 def _taken_over(store: eventlog.Store, after: str | None, child: ChildOf | None) -> dict[str, Any]:

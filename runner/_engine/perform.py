@@ -130,15 +130,16 @@ class Executor(msgspec.Struct, eq=False):
             hold=self.hold,
         )
 
-    def _known(self, state: State, call: str) -> tuple[CallState, Tool, Arguments]:
+    def known(self, state: State, call: str) -> tuple[CallState, Tool, Arguments]:
+        """A call of the current reply, its tool, and its arguments as that takes them."""
         found = state.find(call)
         tool = self.agent.tool(found.call.tool) if found is not None else None
-        assert found is not None  # decide marks only calls of this reply
+        assert found is not None  # decide begins only calls of this reply
         assert tool is not None  # for tools that the agent has
         return found, tool, tool.prepare(found.arguments)
 
     async def _attempt(self, state: State, marked: AttemptMarked) -> Outcomes:
-        call, tool, prepared = self._known(state, marked.call)
+        call, tool, prepared = self.known(state, marked.call)
         believed = state.earlier_effect(tool.name) is None
         context = self._call(state, call, prepared.plain, writable=not (believed and tool.effect == "reads"))
         values = {} if tool.signature.given else {**(prepared.values or {})}
@@ -167,7 +168,7 @@ class Executor(msgspec.Struct, eq=False):
         return Outcomes([*context.files.written, ended] if context.files is not None else [ended], fatal)
 
     async def _lookup(self, state: State, asked: LookupAsked) -> Outcomes:
-        call, tool, prepared = self._known(state, asked.call)
+        call, tool, prepared = self.known(state, asked.call)
         context = self._call(state, call, prepared.plain, writable=False)
         CURRENT.set(context)
         find, secrets = tool.find, sanitize.secrets_of(tool.secret, context.arguments)

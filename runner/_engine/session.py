@@ -84,7 +84,11 @@ async def begin(opened: Opened, on_question: OnQuestion | None) -> tuple[State, 
         state = await _noted(life, await _ask(life, state, on_question))
         if _waits(life, state):
             return state, True
-    return await life.run(state, _opening(life, state)) if resumed else await life.go_on(state), False
+    if not resumed:
+        return await life.go_on(state), False
+    (host, pid), back, lost = life.store.host(), life.clock.back, life.log.lease_lost
+    first = resume_check.resumed(life.agent, state, host=host, pid=pid, clock_back=back, lease_lost=lost)
+    return await life.run(state, first), False
 
 
 def show_beginning(opened: Opened) -> None:
@@ -110,12 +114,6 @@ def outcome(agent: AnyAgent, state: State, *, looked: bool = False) -> Outcome[A
     if state.wait is not None:
         return Waiting(state.due or state.wait.until, state.run, state)
     return finished(agent, state)
-
-
-def _opening(life: Life, state: State) -> list[Event]:
-    """The events of a resume's first line."""
-    (host, pid), back, lost = life.store.host(), life.clock.back, life.log.lease_lost
-    return resume_check.resumed(life.agent, state, host=host, pid=pid, clock_back=back, lease_lost=lost)
 
 
 async def drive(life: Life, state: State, on_question: OnQuestion | None) -> State:
@@ -269,10 +267,6 @@ def _open(parent: Life, agent: AnyAgent, state: State, started: ChildStarted) ->
     given: dict[str, Any] = {"store": store, "watch": parent.watch, "clock": parent.clock.shared()}
     given["grace"] = parent.drain.grace
     call = ParentCall(run=state.run, uid=state.uid, call=started.call)
-    found = state.find(started.call)
-    tool = parent.agent.tool(found.call.tool) if found is not None else None
-    assert found is not None  # decide starts only calls of this reply
-    assert tool is not None  # of tools that the agent has
     if store.header(started.run) is not None:
         opened = opening.reopen(started.run, agent, by_parent=True, **given)
         if opened.state.uid != started.uid:
@@ -280,7 +274,8 @@ def _open(parent: Life, agent: AnyAgent, state: State, started: ChildStarted) ->
                 opened.life.end()
             raise RunExists(started.run, str(store), ("parent",))
         return opened
-    values = tool.prepare(found.arguments).values or {}
+    _, _, prepared = parent.executor.known(state, started.call)
+    values = prepared.values or {}
     child = ChildOf(call, started.uid, state.fork_guard)
     given |= {"run": started.run, "labels": state.labels, "inputs": values.get("inputs"), "child": child}
     return opening.create(agent, values["task"], **given)

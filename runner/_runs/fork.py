@@ -66,14 +66,14 @@ def fork(
         if new is not None and eventlog.check_id(new) in store.names():
             raise eventlog.RunExists(new, str(runs))
         lines = store.read(run).lines
-        now = LogClock(clock, lines[-1].at).now()
-        forked = _planned(store, lines, replay.load(lines), run, at, new, clock.wall(), now)
+        forked = _planned(store, lines, replay.load(lines), run, at, new, clock)
         _same_files(run, at, forked, settle=False)
         return forked.state
     with _family_held(store, run), load.held(store, run) as (log, parent):
-        now = LogClock(clock, log.at).now()
-        forked = _planned(store, log.lines, parent, run, at, new, clock.wall(), now)
+        forked = _planned(store, log.lines, parent, run, at, new, clock)
         _same_files(run, at, forked, settle=True)
+        now = forked.state.at
+        assert now is not None  # it was just forked
         made = store.fork(
             [line for line in log.lines if line.seq <= at],
             forked.event.run,
@@ -94,8 +94,7 @@ def _planned(
     run: str,
     at: int,
     new: str | None,
-    wall: datetime,
-    now: datetime,
+    clock: Clock,
 ) -> replay.Fork:
     """The fork, of a run that can be forked there."""
     _check(parent, lines[0].header, run, at)
@@ -105,9 +104,9 @@ def _planned(
     forked = replay.fork(
         lines,
         at,
-        run=new if new is not None else keys.run_id(parent.agent, wall, os.urandom(4).hex()),
+        run=new if new is not None else keys.run_id(parent.agent, clock.wall(), os.urandom(4).hex()),
         uid=store.disk.random(keys.UID),
-        at=now,
+        at=LogClock(clock, lines[-1].at).now(),
         host=host,
         pid=pid,
         others=others,
