@@ -15,7 +15,6 @@ from replay import Audit
 from replay.stories import AskStory, CallStory, LifeStory, WaitStory
 from runner._cli import options
 from runner._cli._io import out
-from runner._cli._io.errors import Status, leave, say
 from runner._cli._render import audit_text, event_text
 from runner._cli._render.escape import marked, one_line
 
@@ -49,8 +48,7 @@ def audit(run: str, runs: str, *, as_json: bool) -> None:
         width = max(shutil.get_terminal_size().columns, LEAST) if out.on_terminal() else USUAL
         _tell(audited.story, width)
     if audited.problem is not None:
-        say(audited.problem)
-        leave(Status.DAMAGED)
+        raise audited.problem
 
 
 def facts(audited: runner.review.Audited) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import runner
 from eventlog import DISK
 from runner._cli import load_agent, options
 from runner._cli._io import out
-from runner._cli._io.errors import Refused, Status, leave, say
+from runner._cli._io.errors import Refused, Status
 
 MADE = "Made by `refold export`"
 _LOOKED_AT = 4_096
@@ -127,8 +127,7 @@ def report(run: str, runs: str, *, output: Path | None, patterns: tuple[re.Patte
     else:
         out.out(f"{file}  {len(page):,} bytes, lines 0 to {audited.story.seq}")
     if audited.problem is not None:
-        say(audited.problem)
-        leave(Status.DAMAGED)
+        raise audited.problem
 
 
 def _render(audited: runner.review.Audited, patterns: tuple[runner.review.SecretPattern, ...]) -> bytes:

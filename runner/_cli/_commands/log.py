@@ -35,8 +35,7 @@ def cat(run: str, runs: str) -> None:
         torn = reading.torn
         out.err(f"refold: {torn.file} ends in {torn.size} bytes of a save that has not finished, not printed")
     if reading.damage is not None:
-        say(reading.damage)
-        leave(Status.DAMAGED)
+        raise reading.damage
 
 
 def _print(pieces: Iterable[bytes]) -> None:
