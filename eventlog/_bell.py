@@ -68,8 +68,10 @@ class Presence(contextlib.AbstractContextManager["Presence"]):
     _fd = _folder = -1
     _name = ""
 
-    def __init__(self, disk: Disk, place: Path) -> None:
-        """Be seen in a directory by everybody who looks."""
+    def __init__(self, disk: Disk, place: Path | None) -> None:
+        """Be seen in a directory by everybody who looks; without one by nobody."""
+        if place is None:
+            return
         self._disk, self._place, self._seen = disk, place, set[str]()
         with contextlib.suppress(OSError):
             with contextlib.suppress(FileExistsError):

@@ -17,7 +17,7 @@ from typing import Final
 
 import psycopg
 
-from eventlog._bell import Bell, Presence
+from eventlog._bell import Bell
 from eventlog._in_child import not_for_children
 from eventlog._names import check_id, is_id
 from eventlog.errors import LogError
@@ -104,10 +104,3 @@ class Rings(Bell):
                 return self._connection
             self.close()
         return None
-
-
-class Carriers(Presence):
-    """Who carries runs of a database: nobody knows, but `due` gives the runs whose lease ran out."""
-
-    def __init__(self) -> None:
-        """Be seen by nobody, and see nobody leave."""

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from eventlog import _inbox
+from eventlog._bell import Presence
 from eventlog._inbox import Unread
 from eventlog._line import Line
 from eventlog._lock import Holder
@@ -25,7 +26,7 @@ from eventlog._store import Store
 from eventlog.errors import LogError, NotARunsDirectory, RunExists, RunPruned
 from eventlog.postgres import _place, _prune, _read
 from eventlog.postgres._connections import Connections, boot
-from eventlog.postgres._dispatch import Carriers, Rings, due
+from eventlog.postgres._dispatch import Rings, due
 from eventlog.postgres._leases import Lease, Leases
 from eventlog.postgres._log import Row
 from eventlog.postgres._place import Connection
@@ -226,8 +227,9 @@ class Postgres(Store):
         if known := list(filter(is_id, names)):
             self._rows("delete from refold.note where name = any(%s)", known)
 
-    def enter(self) -> Carriers:
-        return Carriers()
+    def enter(self) -> Presence:
+        """Be seen by nobody, and see nobody leave: `due` gives the runs whose lease ran out."""
+        return Presence(self.disk, None)
 
     def post(self, run: str, name: str, request: bytes) -> bool:
         check_id(run)
