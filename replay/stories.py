@@ -103,6 +103,7 @@ class QuestionStory(Span):
     kind: Kind
     why: str
     arguments: str
+    guarded: int | None = None
     answer: Verdict | None = None
     who: str = ""
     text: str = ""

@@ -192,7 +192,7 @@ class BadRule(RunError):
     """A standing rule that no call could meet."""
 
     sentence = "a rule of {run} can't be used: {why}"
-    hint = "Give the values of arguments as JSON."
+    hint = "Name a tool of the run's agent, and give the values of arguments as JSON."
     run: str
     why: str
 
@@ -257,7 +257,7 @@ class NotSendable(RunError):
 class NotForkable(RunError):
     """A run that can't be forked at this line."""
 
-    sentence = "{run} can't be forked at line {seq}: {why}"
+    sentence = "{run} can't be forked at line {seq!r}: {why}"
     hint = "Nothing was changed. Remove what prevents it, or fork the run at another line."
     run: str
     seq: int

@@ -48,6 +48,11 @@ class Arguments(msgspec.Struct, frozen=True):
     values: dict[str, Any] | None = None
     problem: str | None = None
 
+    @property
+    def reasons(self) -> str:
+        """The problem in words for a person: without what the model is told to do."""
+        return (self.problem or "").removesuffix(f"\n{AGAIN}")
+
 
 def bind(parameters: Mapping[str, Parameter], written: dict[str, Any]) -> dict[str, Any]:
     """Parsed arguments as the values a function is called with. Raises `InvalidArguments` with every problem."""

@@ -19,8 +19,6 @@ import runner
 
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 """The units of an age."""
-TIMES = ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
-"""How a time may be written; one without a zone is of this machine's."""
 
 Command = Callable[..., Any]
 Limited = Callable[[runner.Limits], runner.Limits]
@@ -129,13 +127,24 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -
     return value
 
 
+TIMES = "2026-01-31, '2026-01-31 18:00' or 2026-01-31T18:00:00Z"
+
+
+def time(text: str) -> datetime:
+    """A time as a person writes it; one without a zone is of this machine's. Raises click's usage error."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is not a time; write {TIMES}") from None
+
+
 def limits(command: Command) -> Command:
     """The options that override an agent's limits; the command gets `limited`, which applies them."""
 
     @click.option(
         "--max-resumes", "resumes", type=click.IntRange(min=0), metavar="N", help="Resume at most this often."
     )
-    @click.option("--until", type=click.DateTime(TIMES), metavar="TIME", help="Begin nothing after this time.")
+    @click.option("--until", type=time, metavar="TIME", help=f"Begin nothing after this time: {TIMES}.")
     @click.option("--max-turns", "turns", type=click.IntRange(min=0), metavar="N", help="Stop after this many turns.")
     @click.option(
         "--max-dollars",
@@ -146,9 +155,8 @@ def limits(command: Command) -> Command:
         help="Stop when so many dollars are spent.",
     )
     @functools.wraps(command)
-    def narrowed(*, until: datetime | None, **given: Any) -> Any:
-        said: dict[str, Any] = {name: given.pop(name) for name in ("resumes", "turns", "dollars")}
-        said["until"] = until and until.astimezone(UTC)
+    def narrowed(**given: Any) -> Any:
+        said: dict[str, Any] = {name: given.pop(name) for name in ("resumes", "until", "turns", "dollars")}
         said = {name: value for name, value in said.items() if value is not None}
         return command(limited=lambda own: replace(own, **said), **given)
 

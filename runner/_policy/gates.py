@@ -37,7 +37,8 @@ def _unknown_tool(call: Pending) -> Closed:
 def _unusable(call: Pending) -> Closed:
     problem = call.arguments.problem
     if problem is not None and call.given is not None and call.given.answer == "edit":
-        return call.question("approve", f"the arguments that {call.given.who} gave can't be used, {problem}")
+        why = f"the arguments that {call.given.who} gave can't be used, {call.arguments.reasons}"
+        return call.question("approve", why)
     return call.invalid(f"its arguments can't be used, {problem}") if problem is not None else None
 
 

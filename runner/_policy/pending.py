@@ -46,7 +46,7 @@ class Pending:
         A parameter that is new since then has a default that nobody approved and no earlier attempt sent.
         """
         if self.arguments.problem is not None:
-            return f"can't take its arguments ({self.arguments.problem})"
+            return f"can't take its arguments ({self.arguments.reasons})"
         if self.call.attempts and self.call.bound not in (None, self.arguments.text):
             return f"would run it with other arguments ({self.arguments.text})"
         return None

@@ -7,7 +7,6 @@ import msgspec
 from replay import CallState, State
 from replay.values import ToolDefinition
 from runner._agent.agent import AnyAgent
-from runner._agent.arguments import AGAIN
 from runner._agent.tools import Tool
 from runner._policy import approvals
 
@@ -18,7 +17,7 @@ class PreflightIssue(msgspec.Struct, frozen=True):
     Attributes:
         kind: One of the kinds that the guide lists.
         says: A sentence.
-        blocks: Whether the run can't go on because of it.
+        blocks: Whether somebody should look before the deploy: the run does not get over it as it would have before.
         call: The id of the call that it is about, if it is about one.
     """
 
@@ -52,7 +51,7 @@ def issues(state: State, agent: AnyAgent, call: CallState) -> Iterator[Preflight
         yield PreflightIssue("schema-changed", says, blocks=call.in_doubt, call=id_)
     taken = call.bound is not None or call.attempts  # an earlier process could take them
     if problem is not None and (taken or was is None or was.digest != tool.definition.digest):
-        reasons = "; ".join(line.removeprefix("- ") for line in problem.splitlines() if line != AGAIN)
+        reasons = "; ".join(line.removeprefix("- ") for line in prepared.reasons.splitlines())
         says = f"the current {name} can't take the arguments of call {id_}: {reasons}"
         yield PreflightIssue("schema-changed", says, blocks=True, call=id_)
     if was is not None:

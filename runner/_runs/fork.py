@@ -120,6 +120,8 @@ def _planned(
 
 def _check(state: State, header: eventlog.Header | None, run: str, at: int) -> None:
     """Raise where no line of the run can be carried on."""
+    if not isinstance(at, int):
+        raise NotForkable(run, at, "a line is named by its number, an int")
     if state.unknown:
         raise CannotContinue(run, state.unknown)
     if header is not None and header.salvaged is not None:

@@ -15,13 +15,13 @@ from runner._policy import resume_check
 from runner._runs import load, posting, requests
 from runner._runs.posting import Receipt, post
 from runner._runs.questions import Answer, rule
-from runner.errors import NotSendable
+from runner.errors import BadRule, NotSendable
 
 
 def allow(run: str, tool: str, who: str, arguments: Mapping[str, Any], *, runs: eventlog.Runs) -> Receipt:
     """Say yes, in the name of `who`, to every later call of a tool in this run that has these values of arguments.
 
-    Returns as `approve`. Raises `BadRule` when a value is no JSON.
+    Returns as `approve`. Raises `BadRule` when a value is no JSON, or the run has no such tool.
     """
     return _allow(eventlog.store(runs), run, tool, who, arguments)
 
@@ -32,6 +32,10 @@ def _allow(
     state = load.read(store, run)
     resume_check.check(state, run)
     made, mark = rule(state, tool, arguments, who), store.disk.random(requests.MARK)
+    tools = state.definitions.tools if state.definitions is not None and not state.framework else {made.tool: None}
+    if made.tool not in {*tools, *(question.tool for question in state.questions.values())}:
+        known = f"when it was last carried on, it had {', '.join(sorted(tools)) or 'none'}"
+        raise BadRule(run, f"its agent has no tool {made.tool!r:.60} ({known})")
     values = {name: msgspec.Raw(value.encode()) for name, value in made.arguments.items()}
     how = {"who": made.who, "tool": tool, "arguments": values}
     return post(store, run, f"rule-{mark}", _gone, mark, clock, kind="rule", **how)

@@ -220,7 +220,8 @@ class Carrier:
         pauses = SERVER if self.store.knows_due and isinstance(error, eventlog.LogError) else AGAIN
         again = time.monotonic() + pauses[min(times, len(pauses)) - 1]
         self.problems[what] = Problem(what, error, times, again)
-        self.log.warning("problem", what=what, error=str(error), error_type=type(error).__name__, times=times)
+        said = {"error": str(error), "hint": getattr(error, "hint", ""), "error_type": type(error).__name__}
+        self.log.warning("problem", what=what, **said, times=times)
 
     async def leave(self) -> None:
         """Let what is in flight end within `grace`, give every run back, then leave the resources."""

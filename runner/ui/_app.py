@@ -236,7 +236,7 @@ async def _form(request: Request) -> dict[str, str]:
 @functools.cache
 def _templates() -> Any:
     made = _page.environment(HERE)
-    made.globals.update(ago=_listing.ago, rung=_listing.rung, word=_listing.word)
+    made.globals.update(rung=_listing.rung, word=_listing.word)
     return made
 
 

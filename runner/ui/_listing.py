@@ -100,11 +100,6 @@ def word(info: runner.RunInfo) -> str:
     return "stopped" if status.stopped else "asks" if asks else status.phase
 
 
-def ago(at: datetime) -> str:
-    seconds = (datetime.now(UTC) - at).total_seconds()
-    return "just now" if seconds < 1 else f"{audit_text.took(seconds)} ago"
-
-
 def rung(state: State, call: CallStory) -> str:
     """On which rung of the ladder a call in doubt is now, in words."""
     asked = next((one for one in state.waiting if one.call == call.id), None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import runner
+from runner._cli._render import audit_text
 from tests.cli import agents, scenes
 from tests.cli.conftest import Agent, Refold
 from tests.support import stage
@@ -105,6 +106,12 @@ def test_the_list_says_who_is_live_and_what_the_others_wait_for(refold: Refold, 
         assert (live["live"], live["phase"], asks["live"]) == (True, "tools", False)
         lines = refold("ls").out.splitlines()
         assert ("tools, live" in lines[1], "paused, asks 1.0-approve" in lines[2]) == (True, True)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0, "0s"), (119, "119s"), (120, "2m"), (7200, "2h"), (172_800, "2d")])
+def test_an_age_is_said_in_one_unit(seconds: int, said: str) -> None:
+    """The console says it in the same words."""
+    assert audit_text.ago(datetime.now(UTC) - timedelta(seconds=seconds)) == f"{said} ago"
 
 
 def test_age_is_counted_from_the_last_save(refold: Refold, runs: Path) -> None:

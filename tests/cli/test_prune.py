@@ -110,6 +110,18 @@ def test_a_run_that_stays_is_named_with_the_reason(refold: Refold, runs: Path) -
     refold("prune", "--older-than", "0s").ends(1, "pruned b\n", err="not ours: notes.txt")
 
 
+def test_a_damaged_run_that_ended_stays_and_is_told_by_the_exit_status(refold: Refold, runs: Path) -> None:
+    """A clock that prunes each night knows it from a disk that fails; where the log was moved away, all is well."""
+    for run in ("a", "b", "c"):
+        scenes.finished(runs, run)
+    status = (runs / "a" / "status").read_bytes()
+    scenes.damage(runs, "a")
+    (runs / "a" / "status").write_bytes(status)
+    refold("prune", "--older-than", "0s").ends(5, "pruned b\npruned c\n", err="refold salvage")
+    (runs / "a").rename(runs.parent / "kept")
+    refold("prune", "--older-than", "0s").ends(0, "")
+
+
 def test_what_another_pruning_took_in_the_meantime_is_no_failure(
     refold: Refold, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,11 @@ def test_a_deadline_on_the_command_line_stops_the_run(refold: Refold) -> None:
     assert said.status == 1
     assert "Deadline" in said.err
     assert "--until TIME" in said.err
-    assert refold("run", "look", Agent("plain"), "--until", "2999-01-01T12:00:00+0000").status == 0
+    for later in ("2999-01-01T12:00:00+0000", "2999-01-01T12:00Z", "2999-01-01"):
+        assert refold("run", "look", Agent("plain"), "--until", later).status == 0
+    for wrong in ("tomorrow", "0001-01-01"):
+        refold("run", "look", Agent("plain"), "--until", wrong).ends(2, err=["write 2026-01-31, '2026-01-31 18:00' or"])
+    assert "'2026-01-31 18:00'" in " ".join(refold("run", "--help").out.split())
 
 
 def test_a_model_that_can_not_be_asked_stops_the_run(refold: Refold) -> None:

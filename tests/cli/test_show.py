@@ -74,18 +74,18 @@ def test_messages_that_wait_and_standing_rules_are_named_with_who_gave_them(refo
     runner.send(run, long, "ada", runs=runs)
     runner.send(run, "No, wait.", "bob\x9b", runs=runs)
     runner.allow(run, "pay", "ada", {"to": "bob"}, runs=runs)
-    runner.allow(run, "sing", "bob", {}, runs=runs)
+    runner.allow(run, "pay", "bob", {}, runs=runs)
     page, shown = refold("show", run).out, refold("show", run, "--json").json
     assert "2 for the next request\n" in page
     assert "ada: Hurry.\\nPlease do. " in page
     assert long.strip()[:80].replace("\n", "\\n") not in page
     assert "bob\\x9b: No, wait." in page
     assert 'pay with to="bob", by ada\n' in page
-    assert "sing with any arguments, by bob\n" in page
+    assert "pay with any arguments, by bob\n" in page
     assert [(one["who"], one["text"]) for one in shown["messages"]] == [("ada", long), ("bob\x9b", "No, wait.")]
     assert shown["rules"] == [
         {"tool": "pay", "arguments": {"to": '"bob"'}, "who": "ada", "holds": True},
-        {"tool": "sing", "arguments": {}, "who": "bob", "holds": True},
+        {"tool": "pay", "arguments": {}, "who": "bob", "holds": True},
     ]
 
     @runner.tool(effect="non_idempotent", approval=True)

@@ -19,6 +19,7 @@ def test_a_worker_says_what_it_does_in_json_and_drains_at_a_signal(runs: Path, t
     """The call in flight ends; its run is free and due, and the next worker finishes it."""
     runner.enqueue(agents.plain, "look", runs=runs, run="plain-run")
     runner.enqueue(agents.meeting, "meet", runs=runs, run="meeting-run")
+    scenes.damage(runs, scenes.asking(runs, "bad-run"))
     words = ("worker", str(Agent("plain")), str(Agent("meeting")), "--grace", "20")
     with scenes.live(runs, tmp_path, *words) as (child, place):
         scenes.until(lambda: _done(runs, "plain-run"))
@@ -32,6 +33,8 @@ def test_a_worker_says_what_it_does_in_json_and_drains_at_a_signal(runs: Path, t
     assert came == {"plain-run": "finished", "meeting-run": "Interrupted"}
     assert (said[0]["event"], said[-1]["event"]) == ("worker began", "worker left")
     assert (said[0]["runs"], said[0]["agents"]) == (str(runs), ["plain", "meeting"]), "a misspelt directory shows"
+    (problem,) = [line for line in said if line["event"] == "problem"]
+    assert (problem["what"], "refold salvage" in problem["hint"]) == ("bad-run", True)
     state = runner.read_state("meeting-run", runs)
     assert (state.in_doubt, state.phase) == ((), "model")
     assert refold("resume", "meeting-run", Agent("meeting")).out == "We met.\n"

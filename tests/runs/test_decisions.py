@@ -84,6 +84,7 @@ def test_an_edit_passes_the_gates_again(tmp_path: Path) -> None:
     (again,) = paused.questions
     assert (again.id, "many" in again.arguments) == ("1.1-approve-2", True)
     assert "the arguments that ada gave can't be used" in again.why
+    assert "Call the tool again" not in again.why, "that is said to a model"
     runner.edit(RUN, again.id, "ada", {"order": "a", "cents": 7}, runs=tmp_path)
     done = runner.resume_sync(RUN, made, runs=tmp_path).finished()
     assert RAN == ["a 5"]
@@ -212,6 +213,14 @@ def test_an_answer_that_can_not_be_used_is_refused_where_it_is_given(tmp_path: P
     with pytest.raises(runner.errors.WrongAnswer):
         runner.settle(RUN, "1.0-approve", "ada", "failed", runs=tmp_path)
     assert [q.id for q in runner.read_state(RUN, tmp_path).waiting] == ["1.0-approve"]
+
+
+def test_a_rule_for_a_tool_that_the_run_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
+    """A typing error would be a yes that never counts."""
+    begun(agent(wants({"order": "a"}), "Done."), tmp_path)
+    with pytest.raises(runner.errors.BadRule, match=r"no tool 'payy' \(when .* it had pay\)"):
+        runner.allow(RUN, "payy", "ada", {}, runs=tmp_path)
+    assert runner.read_state(RUN, tmp_path).rules == ()
 
 
 @pytest.mark.fault("a wrong argument")

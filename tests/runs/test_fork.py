@@ -1,6 +1,7 @@
 """A fork: what it begins with, what becomes of its parent, and what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_a_forks_state_is_the_line_with_its_outcomes_folded_and_its_intents_drop
     assert (made.resumes, made.busy, made.in_doubt) == (0, False, ())
     assert made.spent.input_tokens == 200
     assert made == runner.read_state("f", runs)
+
+
+@pytest.mark.fault("a wrong argument")
+@pytest.mark.parametrize("at", ["1", 1.5, None])
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_line_that_is_no_number_is_named(runs: Path, shop: Shop, at: Any, *, dry: bool) -> None:
+    """A program hands on what a form had."""
+    scenes.start(shop, "over", runs=runs)
+    with pytest.raises(runner.errors.NotForkable, match=f"at line {at!r}: a line is named by its number"):
+        runner.fork("p", at=at, runs=runs, dry=dry)
 
 
 def test_what_a_fork_would_be_is_said_without_making_it(runs: Path, shop: Shop) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import pytest
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ import runner.testing
 from replay.events import AttemptMarked, QuestionAsked, ReplySaved, ResultRecorded
 from replay.messages import Reply
 from replay.values import ParentEffect
+from runner._cli import main
 from tests.runs import scenes
 from tests.runs.scenes import Shop
 from tests.support import stage
@@ -61,6 +63,9 @@ def test_a_payment_that_the_rewound_model_makes_again_with_a_new_reference_is_no
     assert question.guarded == 0
     assert "(2.0 of p)" in question.why
     assert question.why.endswith("came to: did pay i7")
+    invoke = click.testing.CliRunner().invoke
+    show, audit = (invoke(main, [word, "f", "--runs", str(runs)]).output for word in ("show", "audit"))
+    assert ("is pay done with that?" in show, "is it done with that? (the same call" in audit) == (True, True)
     runner.settle("f", question.id, "ann", "done", runs=runs)
     done = resumed(runs, shop, LOOK, pay("y"), "paid")
     assert done.answer == "paid"

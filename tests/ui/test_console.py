@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -44,6 +45,8 @@ def test_a_person_finds_the_run_that_asks_says_yes_and_it_goes_on(runs: Path) ->
     asking(runs)
     ann = Person(runs, agents=[scenes.paying()])
     assert '<tr class="asks">' in ann.see("/")
+    listed = re.findall(r">(\S+ ago|just now|[^<]* ago)</time>", ann.see("/"))
+    assert [bool(re.fullmatch(r"\d+s ago", age)) for age in listed] == [True], f"as `refold ls` says it: {listed}"
     assert "May pay run?" in ann.see("/inbox")
     form = ann.form("/inbox", "/runs/r/answer", "approve")
     assert ann.send("/runs/r/answer", form) == "/inbox"

@@ -93,9 +93,9 @@ def _change(drift: Drift) -> str:
 def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool) -> None:
     """Say whether the code can carry on unfinished runs.
 
-    Looks at every unfinished run. What stands in the way: no agent of its name, a tool that is gone, an effect, an
+    Looks at every unfinished run. One needs a look if it has no agent of its name, a tool that is gone, an effect, an
     approval, a lookup or arguments that changed under a call, a limit that is reached, events of a later version, a
-    changed workspace, a damaged log. Exit status 1 if any run can't be carried on.
+    changed workspace, a damaged log. Exit status 1 if any does.
     """
     agents = [source.agent_of if source.takes_state() else source.agent() for source in sources]
     found = runner.review.preflight(options.existing(runs), agents)
@@ -110,7 +110,7 @@ def preflight(sources: Sequence[load_agent.Source], runs: str, *, as_json: bool)
 
 
 def _rows(found: runner.review.Preflight) -> list[tuple[str, str, str, str]]:
-    verdict = "goes on" if found.able else "can't go on"
+    verdict = "goes on" if found.able else "needs a look"
     ordered = sorted(found.issues, key=lambda issue: not issue.blocks)
     said = [f"{issue.kind}: {issue.says}" for issue in ordered] or [""]
     first = (found.run, found.phase, verdict, said[0])

@@ -91,7 +91,7 @@ def _cells(info: runner.RunInfo, now: datetime) -> tuple[str, ...]:
         ", ".join([*_phase(status, now), *(["live"] if info.live else [])]),
         str(status.turns),
         event_text.money(status.dollars),
-        f"{_length(now - status.at)} ago" if status.at is not None else "",
+        audit_text.ago(status.at) if status.at is not None else "",
         one_line(f"({status.parent_call.run}) {status.task}" if status.parent_call else status.task, 60),
     )
 
@@ -105,15 +105,7 @@ def _phase(status: runner.RunStatus, now: datetime) -> Iterator[str]:
         first, *more = status.open_questions
         yield f"asks {first}" + (f" and {len(more)} more" if more else "")
     if status.wake is not None and status.wake > now and not status.open_questions:
-        yield f"waits {_length(status.wake - now)}"
-
-
-def _length(age: timedelta) -> str:
-    seconds = max(int(age.total_seconds()), 0)
-    for name, length in (("d", 86_400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length}{name}"
-    return f"{seconds}s"
+        yield f"waits {audit_text.length(status.wake - now)}"
 
 
 @click.command()

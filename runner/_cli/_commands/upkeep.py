@@ -39,17 +39,17 @@ def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, 
     """
     if older_than is None and forget is None:
         raise click.UsageError("give --older-than AGE, --forget AGE, or both")
-    store, now, worst = eventlog.store(options.existing(runs)), datetime.now(UTC), Status.FINISHED
+    store, now, had = eventlog.store(options.existing(runs)), datetime.now(UTC), {int(Status.FINISHED)}
     ended = _ended(store, now - older_than) if older_than is not None else {}
     for run, problem in _pruned(store, ended, dry=dry_run):
         if problem is None:
             out.out(f"{'would prune' if dry_run else 'pruned'} {run}")
         elif not isinstance(problem, eventlog.RunPruned):  # else another pruning took it in the meantime
             errors.say(problem)
-            worst = Status.FAILED
+            had.add(errors.status(problem))
     for run in store.forget(now - forget, dry=dry_run) if forget is not None else ():
         out.out(f"{'would forget' if dry_run else 'forgot'} {run}")
-    errors.leave(worst)
+    errors.leave(next(worst for worst in errors.WORST_FIRST if worst in had))
 
 
 def _ended(store: eventlog.Store, before: datetime) -> dict[str, dict[str, str]]:

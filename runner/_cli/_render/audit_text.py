@@ -5,13 +5,12 @@ Nothing here shortens or escapes: whoever prints it does.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from runner._cli._render import event_text
+from runner._cli._render import event_text, question_text
 
 if TYPE_CHECKING:  # a list of runs waits for nothing that only a story needs
-    from datetime import datetime
-
     from replay import Audit
     from replay.stories import AskStory, AttemptStory, CallStory, LifeStory, LookupStory, QuestionStory, WaitStory
 
@@ -70,6 +69,20 @@ def took(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // least} {rest}"
     return f"{whole} s"
+
+
+def length(time: timedelta) -> str:
+    """A stretch of time for a list, in one unit, as options take it."""
+    seconds = max(int(time.total_seconds()), 0)
+    for unit, size in (("d", DAY), ("h", HOUR), ("m", MINUTE)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def ago(at: datetime) -> str:
+    """How long ago something was."""
+    return f"{length(datetime.now(UTC) - at)} ago"
 
 
 def between(began: datetime, ended: datetime | None) -> str:
@@ -183,7 +196,7 @@ def question(story: QuestionStory) -> str:
 
 def asked(story: QuestionStory) -> str:
     """What a person was asked, and why."""
-    what = "may it run?" if story.kind == "approve" else "did it happen?"
+    what = question_text.prompt(story)
     return f"{what} ({story.why})" if story.why else what
 
 

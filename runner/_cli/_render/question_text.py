@@ -66,9 +66,9 @@ def asked(question: Question) -> Iterator[str]:
     yield f"    {escape.arguments(question.arguments)}"
 
 
-def prompt(question: Question) -> str:
-    """What is asked, with the tool's name."""
-    tool = escape.name(question.tool)
+def prompt(question: "Question | replay.stories.QuestionStory") -> str:
+    """What is asked, with the tool's name where the story of its call does not say it."""
+    tool = escape.name(question.tool) if isinstance(question, Question) else "it"
     if question.kind == "approve":
         return f"may {tool} run?"
     return f"did {tool} happen?" if question.guarded is None else f"is {tool} done with that?"

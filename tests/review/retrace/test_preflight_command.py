@@ -16,10 +16,10 @@ AT = "--agent=tests.review.retrace.agents:"
 
 
 def test_the_command_says_of_each_run_whether_it_goes_on(runs: Path, refold: Refold) -> None:
-    """Exit status 0 when every run can go on, and 1 as soon as one can't."""
+    """Exit status 0 when every run goes on as it would have, and 1 as soon as one does not."""
     logged(calling(("look", '{"x": 1}'), agent=agents.looking), runs, "good")
     assert refold("preflight", f"{AT}looking").status == 0
-    refold("preflight", f"{AT}looking_elsewhere").ends(1, out="good  tools  can't go on  tool-gone: ")
+    refold("preflight", f"{AT}looking_elsewhere").ends(1, out="good  tools  needs a look  tool-gone: ")
     found = refold("preflight", f"{AT}looking_elsewhere", "--json").json
     assert [(row["run"], row["able"], row["issues"][0]["kind"]) for row in found] == [("good", False, "tool-gone")]
     assert found[0]["issues"][0]["call"] is None
