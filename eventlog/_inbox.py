@@ -74,13 +74,12 @@ def _linked(disk: Disk, box: Path, name: str, request: bytes) -> bool:
             disk.close(fd)
         try:
             disk.link(temporary, box / name)
+            won = True
         except FileExistsError:
             won = False
         except FileNotFoundError:  # an opener of the run swept the temporary file away
             continue
-        else:
-            won = True
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # it is disposable
             disk.unlink(temporary)
         disk.sync_dir(box)
         disk.sync_dir(box.parent)  # whoever made the inbox may have died before this

@@ -30,10 +30,10 @@ class Receipt(WithState, frozen=True):
     """What became of a request.
 
     Attributes:
-        written: Whether the log has it. If not, it lies in the inbox, and the process that holds the run takes it
-            within half a second, or after the tool that it was cut off in.
+        written: Whether the log has it. If not, it lies in the inbox: for the process that holds the run, within half a
+            second or after the tool that it was cut off in; where its line found no room, for whoever opens it next.
         state: The run's state, with the request if it is written.
-        holder: The process that it was left for.
+        holder: The process that it was left for, if one holds the run.
     """
 
     written: bool
@@ -143,7 +143,7 @@ def answer(
         lying = _lying(store, run, name)
         raise errors.AlreadyAnswered(run, question, first, "an answer" if lying is None else lying.verdict or "")
 
-    name = requests.answer_name(question)
+    name = f"answer-{question}"  # there is one for each question
     given = {"question": question, "verdict": verdict, "text": event.arguments or event.text}
     return post(store, run, name, lost, clock=clock, kind="answer", who=event.who, **given)
 
@@ -162,16 +162,13 @@ def at_path(store: eventlog.Store, run: str, question: str) -> tuple[str, str]:
 def _end(runs: eventlog.Runs, run: str, kind: Literal["stop", "park"], who: str) -> Receipt:
     store = eventlog.store(runs)
     state = load.read(store, run)
-    if state.phase == "new":
-        raise errors.NotStarted(run)
-    if state.unknown:
-        raise errors.CannotContinue(run, state.unknown)
+    _over(state, kind)
+    resume_check.check(state, run)
 
     def lost(state: State, first: str) -> NoReturn:
         _over(state, kind)
         raise errors.NotStoppable(run, f"{first} asked for that before")
 
-    _over(state, kind)
     who = sanitize.name(who, f"a {kind} of {run}")
     name = "stop" if kind == "stop" else f"park-{state.parked + 1}"  # one for each time that it is parked
     return post(store, run, name, lost, kind=kind, who=who)
@@ -196,7 +193,7 @@ def post(
     won, state = False, NEW
     for _ in range(_LOOKS):
         won = won or store.post(run, name, data)
-        taken = load.take_requests(store, run, clock)
+        taken, saves = _take(store, run, clock, won=won)
         holder = store.holder(run) if taken is None else None
         state = taken if taken is not None else load.read(store, run)
         if (accepted := state.taken.get(name)) is not None:
@@ -207,7 +204,7 @@ def post(
             raise errors.RequestRefused(run, name, refused.why)
         if state.over:
             lost(state, "somebody")
-        if holder is not None and won:
+        if won and not (saves and holder is None):
             return Receipt(written=False, state=state, holder=holder)
         if holder is not None and (first := _lying(store, run, name)) is not None:
             lost(state, first.who)
@@ -215,6 +212,16 @@ def post(
             raise errors.RequestRefused(run, name, "it does not fit")
         store.disk.pause(_BETWEEN)  # it was taken or refused just now, or who holds the run is about to close it
     return Receipt(written=False, state=state)
+
+
+def _take(store: eventlog.Store, run: str, clock: Clock | None, *, won: bool) -> tuple[State | None, bool]:
+    """What taking the requests gave, and whether it could be saved; raises that only where none of ours lies there."""
+    try:
+        return load.take_requests(store, run, clock), True
+    except (eventlog.DiskFull, eventlog.DiskFailed, eventlog.LogDead):
+        if not won:
+            raise
+        return None, False  # whoever is told of an error says it again
 
 
 def _lying(store: eventlog.Store, run: str, name: str) -> Request | None:

@@ -51,11 +51,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     arguments: dict[str, msgspec.Raw] = {}
 
 
-def answer_name(question: str) -> str:
-    """The name of an answer: there is one for each question."""
-    return f"answer-{question}"
-
-
 def message(state: State, name: str, who: str, text: str) -> MessageReceived:
     """The event of a message. Raises `NoName`, and `ValueError` for one without text."""
     if state.framework:
@@ -77,7 +72,7 @@ def _stop(state: State, kind: Literal["park", "stop"], who: str) -> RunStopped:
 
 def _wanted(state: State, request: Request, name: str) -> Event:
     """The event that a request asks for. Raises `RunError` or `ValueError` where it does not fit."""
-    names = {"answer": answer_name(request.question), "park": name, "stop": name}
+    names = {"answer": f"answer-{request.question}", "park": name, "stop": name}
     if name != names.get(request.kind, f"{request.kind}-{request.post}") or request.kind != name.partition("-")[0]:
         raise ValueError("its name is another request's")
     event: QuestionAnswered | RuleAdded | MessageReceived | RunStopped

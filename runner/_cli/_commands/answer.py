@@ -153,9 +153,8 @@ def park(run: str, runs: str, who: str) -> None:
 
 def _left(receipt: runner.Receipt, what: str) -> bool:
     """Whether a request is not written yet; it is said for whom it was left."""
-    holder = receipt.holder
     if not receipt.written:
-        whom = f"process {holder.pid} on {holder.host}" if holder and holder.pid else "who holds the run"
+        whom = f"process {at.pid} on {at.host}" if (at := receipt.holder) and at.pid else "whoever carries the run on"
         out.out(f"{what} left for {whom}.")
     return not receipt.written
 
