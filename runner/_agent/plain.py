@@ -118,7 +118,11 @@ class Walk:
         if isinstance(value, bytes | bytearray | memoryview):
             self.lossy = True
             self.size += len(value)
-            return base64.b64encode(self._bytes(bytes(value[: MAX_TEXT + SLACK]))).decode()
+            data = bytes(value[: MAX_TEXT + SLACK])
+            if self.secrets:  # it may be text
+                kept = masked(data.decode(errors="surrogateescape"), self.secrets)
+                data = kept.encode(errors="surrogateescape")
+            return base64.b64encode(data).decode()
         if isinstance(value, dt.datetime | dt.date | dt.time):
             return value.isoformat()
         if isinstance(value, dt.timedelta):
@@ -141,7 +145,9 @@ class Walk:
             named = any(self._hides(value.get(name)) for name in ("name", "key", "Name", "Key"))
             hidden = {"value", "Value"} if named else set()
             made = {
-                self._name(k, place): MASK if k in hidden else self._member(k, v, place, depth)
+                self._name(k, place): (
+                    MASK if k in hidden or self._hides(k) else self.plain(v, f"{place}.{k}", depth + 1)
+                )
                 for k, v in value.items()
             }
             if len(made) < len(value):
@@ -176,18 +182,6 @@ class Walk:
 
     def _hides(self, name: object) -> bool:
         return bool(self.names) and isinstance(name, str) and unified(name) in self.names
-
-    def _bytes(self, data: bytes) -> bytes:
-        """Bytes that are text, with the secrets in it masked."""
-        if not self.secrets:
-            return data
-        text = data.decode(errors="surrogateescape")
-        return masked(text, self.secrets).encode(errors="surrogateescape")
-
-    def _member(self, name: object, value: object, place: str, depth: int) -> object:
-        if self._hides(name):
-            return MASK
-        return self.plain(value, f"{place}.{name}", depth + 1)
 
 
 def _kind(value: object) -> str:

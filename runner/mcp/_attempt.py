@@ -99,14 +99,10 @@ async def attempt(
     raise OutcomeUnknown(f"the server asked for more input {MOST_LEGS} times")
 
 
-def key(call: Call, leg: int) -> str:
-    """The key of a leg: the call's own, then its sub-keys."""
-    return call.key if leg == 0 else call.subkey(leg)
-
-
 def _meta(call: Call, leg: int) -> Any:
+    """What goes beside the arguments of a leg; its key is the call's own, then the call's sub-keys."""
     about: dict[str, Any] = {RUN: call.run, CALL: call.id, ATTEMPT: call.n}
-    return about | {KEY: key(call, leg)} if call.acts else about
+    return about | {KEY: call.subkey(leg) if leg else call.key} if call.acts else about
 
 
 def _reporting(call: Call) -> Any:

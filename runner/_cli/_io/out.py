@@ -67,18 +67,13 @@ def rows(pairs: Iterable[Row]) -> None:
     named = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in named), default=0)
     for name, value in named:
-        if on_terminal():
-            _row(name, value, width)
-        else:
+        if not on_terminal():
             out(f"{name:<{width}}  {value}".rstrip().replace("\n", "\n" + " " * (width + 2)))
+            continue
+        from rich.text import Text
 
-
-def _row(name: str, value: str, width: int) -> None:
-    """One row on a terminal."""
-    from rich.text import Text
-
-    for number, text in enumerate(value.split("\n")):
-        _fold(Text(f"{'' if number else name:<{width + 2}}", style="bold"), text)
+        for number, text in enumerate(value.split("\n")):
+            _fold(Text(f"{'' if number else name:<{width + 2}}", style="bold"), text)
 
 
 def line(text: str) -> None:

@@ -2,27 +2,24 @@
 
 from typing import Any
 
-from replay import CallState, Question, State
+from replay import Question, State
 
 
 def attempts(state: State) -> dict[str, dict[str, Any]]:
     """The last attempt of every call of the current reply that was tried."""
-    return {call.call.id: _attempt(call) for call in state.calls if call.attempts}
-
-
-def _attempt(call: CallState) -> dict[str, Any]:
-    last = call.attempts[-1]
-    result = call.result.how if call.result is not None else None
-    return {
-        "tool": call.call.tool,
-        "key": last.key,
-        "n": last.n,
-        "effect": last.effect,
-        "did": ("in doubt" if last.did == "in flight" else last.did) if result is None else result,
-        "in_doubt": call.in_doubt,
-        "error": last.error,
-        "marked": last.marked,
-    }
+    found = {}
+    for call in state.calls:
+        if call.attempts:
+            last = call.attempts[-1]
+            did = "in doubt" if last.did == "in flight" else last.did
+            found[call.call.id] = {
+                "tool": call.call.tool,
+                **fields(last, "key n effect"),
+                "did": did if call.result is None else call.result.how,
+                "in_doubt": call.in_doubt,
+                **fields(last, "error marked"),
+            }
+    return found
 
 
 def fields(value: object, names: str) -> dict[str, Any]:
