@@ -6,7 +6,7 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Required, Self, TypeAlias, Unpack, overload
 
 import msgspec
 
@@ -22,15 +22,28 @@ from runner._agent.tools import Tool
 from runner._agent.typed import DoesNotFit, Typed
 from runner.errors import BadAgent
 
-if TYPE_CHECKING:
-    from runner._agent.declaration import AgentOptions, PlainOptions
-
 InputsT = TypeVar("InputsT", default=None)
 ResourcesT = TypeVar("ResourcesT", default=None)
 Output_co = TypeVar("Output_co", covariant=True, default=str)
 Inputs = TypeVar("Inputs", default=None)
 Resources = TypeVar("Resources", default=None)
 Output = TypeVar("Output", default=str)
+
+if TYPE_CHECKING:
+    from runner._agent.declaration import AgentOptions
+
+    class PlainOptions(AgentOptions, Generic[Resources], total=False):
+        """What an agent without inputs takes in any case."""
+
+        tools: Sequence[Tool[None, Resources]]
+        instructions: str
+
+    class InputsOptions(AgentOptions, Generic[Inputs, Resources], total=False):
+        """The same for one with inputs."""
+
+        inputs: Required[TypeForm[Inputs]]
+        tools: Sequence[Tool[Inputs, Resources]]
+        instructions: str | Callable[[Inputs], str]
 
 
 class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], frozen=True, kw_only=True, dict=True):
@@ -77,25 +90,21 @@ class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], f
     if TYPE_CHECKING:
 
         @overload
-        def __init__(
-            self: Agent[None, None, str], *, tools: Sequence[Tool[None, None]] = ..., **options: Unpack[PlainOptions]
-        ) -> None: ...
+        def __init__(self: Agent[None, None, str], **options: Unpack[PlainOptions[None]]) -> None: ...
         @overload
         def __init__(
             self: Agent[None, None, Output],
             *,
             output: TypeForm[Output],
             validate: Callable[[Output], str | None] | None = ...,
-            tools: Sequence[Tool[None, None]] = ...,
-            **options: Unpack[PlainOptions],
+            **options: Unpack[PlainOptions[None]],
         ) -> None: ...
         @overload
         def __init__(
             self: Agent[None, Resources, str],
             *,
             resources: Callable[[], AbstractAsyncContextManager[Resources]],
-            tools: Sequence[Tool[None, Resources]] = ...,
-            **options: Unpack[PlainOptions],
+            **options: Unpack[PlainOptions[Resources]],
         ) -> None: ...
         @overload
         def __init__(
@@ -104,50 +113,33 @@ class Agent(Defaults, msgspec.Struct, Generic[InputsT, ResourcesT, Output_co], f
             resources: Callable[[], AbstractAsyncContextManager[Resources]],
             output: TypeForm[Output],
             validate: Callable[[Output], str | None] | None = ...,
-            tools: Sequence[Tool[None, Resources]] = ...,
-            **options: Unpack[PlainOptions],
+            **options: Unpack[PlainOptions[Resources]],
         ) -> None: ...
         @overload
-        def __init__(
-            self: Agent[Inputs, None, str],
-            *,
-            inputs: TypeForm[Inputs],
-            tools: Sequence[Tool[Inputs, None]] = ...,
-            instructions: str | Callable[[Inputs], str] = ...,
-            **options: Unpack[AgentOptions],
-        ) -> None: ...
+        def __init__(self: Agent[Inputs, None, str], **options: Unpack[InputsOptions[Inputs, None]]) -> None: ...
         @overload
         def __init__(
             self: Agent[Inputs, None, Output],
             *,
-            inputs: TypeForm[Inputs],
             output: TypeForm[Output],
             validate: Callable[[Output], str | None] | None = ...,
-            tools: Sequence[Tool[Inputs, None]] = ...,
-            instructions: str | Callable[[Inputs], str] = ...,
-            **options: Unpack[AgentOptions],
+            **options: Unpack[InputsOptions[Inputs, None]],
         ) -> None: ...
         @overload
         def __init__(
             self: Agent[Inputs, Resources, str],
             *,
-            inputs: TypeForm[Inputs],
             resources: Callable[[], AbstractAsyncContextManager[Resources]],
-            tools: Sequence[Tool[Inputs, Resources]] = ...,
-            instructions: str | Callable[[Inputs], str] = ...,
-            **options: Unpack[AgentOptions],
+            **options: Unpack[InputsOptions[Inputs, Resources]],
         ) -> None: ...
         @overload
         def __init__(
             self: Agent[Inputs, Resources, Output],
             *,
-            inputs: TypeForm[Inputs],
             resources: Callable[[], AbstractAsyncContextManager[Resources]],
             output: TypeForm[Output],
             validate: Callable[[Output], str | None] | None = ...,
-            tools: Sequence[Tool[Inputs, Resources]] = ...,
-            instructions: str | Callable[[Inputs], str] = ...,
-            **options: Unpack[AgentOptions],
+            **options: Unpack[InputsOptions[Inputs, Resources]],
         ) -> None: ...
         def __init__(self, **options: Any) -> None: ...
 

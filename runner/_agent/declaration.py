@@ -222,8 +222,3 @@ if TYPE_CHECKING:
         output_retries: int
         answer_within: timedelta | None
         parallel: int
-
-    class PlainOptions(AgentOptions, total=False):
-        """The same for an agent without inputs."""
-
-        instructions: str
