@@ -42,6 +42,12 @@ class RunOptions(TypedDict, total=False):
     labels: Mapping[str, str] | None
 
 
+class EnqueueOptions(RunOptions, total=False):
+    """What `enqueue` takes besides."""
+
+    connection: Any
+
+
 @overload
 async def run(
     agent: Agent[None, Any, Output], task: str, *, run: str, runs: eventlog.Runs, **options: Unpack[AttachOptions]
@@ -105,22 +111,11 @@ run_sync = without_loop(run)
 
 @overload
 def enqueue(
-    agent: Agent[None, Any, Any],
-    task: str,
-    *,
-    runs: eventlog.Runs,
-    connection: Any = None,
-    **options: Unpack[RunOptions],
+    agent: Agent[None, Any, Any], task: str, *, runs: eventlog.Runs, **options: Unpack[EnqueueOptions]
 ) -> str: ...
 @overload
 def enqueue(
-    agent: Agent[Inputs, Any, Any],
-    task: str,
-    *,
-    runs: eventlog.Runs,
-    inputs: Inputs,
-    connection: Any = None,
-    **options: Unpack[RunOptions],
+    agent: Agent[Inputs, Any, Any], task: str, *, runs: eventlog.Runs, inputs: Inputs, **options: Unpack[EnqueueOptions]
 ) -> str: ...
 def enqueue(
     agent: AnyAgent,
