@@ -7,7 +7,6 @@ next.
 
 import asyncio
 import contextlib
-import contextvars
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -104,11 +103,13 @@ class Pump:
     ) -> Any:
         """What comes of the next request, calls or end, after the current reply; `calls` are demanded with it.
 
-        A program's own call waits a moment for a framework beside it to make those of its reply, which end with it.
+        It waits a moment for tasks beside it that are about to demand a call: a program's own call for those of a
+        framework's reply too, which end with it.
         """
         self.check()
-        for n in range(PASSES + 10 if calls else 0):
-            if all(call.result is not None or call.call.id in self._calls for call in self.state.calls):
+        for n in range(PASSES + 10):
+            left = (one for one in self.state.calls if one.result is None and one.call.id not in self._calls)
+            if not any(calls or not one.call.provider_id for one in left):
                 break
             await wait_for_others(n)
         for call in self.state.calls:
@@ -161,20 +162,22 @@ class Pump:
             await asyncio.sleep(0)  # a cancellation that came meanwhile is raised here
         except asyncio.CancelledError as error:  # later lives have this step, and may go another way than this program
             await self.leave(error)
-            self._latch(Interrupted(self.state.run, "the run was cancelled"))
             raise
         except Exception as error:
             raise self._latch(error) from error
 
-    async def leave(self, error: BaseException | None) -> None:
-        """End what is still in flight for a program that is over, and note that it was cancelled if it was."""
+    async def leave(self, error: BaseException | None) -> ControlSignal | None:
+        """End what is in flight for a program that is over, and note if it was cancelled: what the program was told."""
         task, cancelled = self._task, isinstance(error, asyncio.CancelledError)
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait({task})
-        elif cancelled and self._began and self.signal is None and self.opened is not None:
+        told = self.signal  # before a task that outlives the program is: it begins nothing beside the note
+        self._latch(Interrupted(self.state.run, "the run was cancelled" if cancelled else "the program is over"))
+        if cancelled and self._began and told is None and self.opened is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 self.state = await self.opened.life.go_on(self.state, Outcomes(error=error))
+        return told
 
     async def _wait(self, demand: Demand | None) -> Any:
         """What comes of a demand; without one, until the run rests."""
@@ -184,8 +187,7 @@ class Pump:
                 self.diverge(None, "the program goes on", "more")
             raise self._latch(NothingRecorded())
         if self._task is None or self._task.done():
-            context = contextvars.copy_context()
-            self._task = asyncio.get_running_loop().create_task(self._run(), context=context)
+            self._task = asyncio.get_running_loop().create_task(self._run())
         try:
             return await asyncio.shield(self._task if demand is None else demand.future)
         except asyncio.CancelledError:

@@ -292,8 +292,7 @@ class Durable:
         elif isinstance(error, Exception) and signal is None:
             with contextlib.suppress(ControlSignal):  # it is latched
                 await self._steps.again(error)
-        await self.pump.leave(error)
-        signal = signal or self.pump.signal
+        signal = await self.pump.leave(error) or signal
         if signal is not None and not isinstance(error, asyncio.CancelledError):
             raise signal.error from (None if isinstance(error, ControlSignal) else error)
         if error is not None:

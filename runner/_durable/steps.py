@@ -49,10 +49,8 @@ class Steps:
 
     async def again(self, error: BaseException) -> None:
         """Have the steps tried again in the next life whose failure ended the program."""
-        steps: list[tuple[str, StepRecorded]] = [
-            one.refold_step for one in _whole(error) if hasattr(one, "refold_step")
-        ]
-        failed = {step for run, step in steps if run == self._pump.state.run}
+        run = self._pump.state.run
+        failed = {one.refold_step[1] for one in _whole(error) if getattr(one, "refold_step", ("",))[0] == run}
         if failed and self._pump.opened is not None:
             await self._pump.begun()
             for step in sorted(failed, key=lambda step: (step.branch, step.name, step.n)):
@@ -60,8 +58,7 @@ class Steps:
 
     async def _computed(self, step: StepRecorded, body: Callable[[], object]) -> tuple[StepRecorded, Exception | None]:
         pump = self._pump
-        past = self._cursor.went_on(step.branch, step.name, step.n)  # a cancelled one
-        looks = pump.opened is None and not pump.rehearses and past
+        looks = pump.opened is None and not pump.rehearses and self._cursor.went_on(step.branch, step.name, step.n)
         if not looks:
             await pump.begun()
         cause = None
@@ -89,7 +86,7 @@ def _kind(error: Exception) -> str:
     return next((name for name in own if built_in(name, "")), "")
 
 
-def _whole(error: BaseException) -> Iterator[BaseException]:
+def _whole(error: BaseException) -> Iterator[Any]:
     """An error, what it came of, and what a group of errors holds."""
     seen, left = set[int](), [error]
     while left:

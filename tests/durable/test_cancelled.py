@@ -10,6 +10,7 @@ import pytest
 
 import eventlog
 import runner
+import runner.adapters
 from runner import durable
 from runner.errors import Interrupted
 
@@ -122,3 +123,47 @@ async def test_a_cancelled_act_that_the_program_passes_over_interrupts_the_block
     with pytest.raises(Interrupted):
         await life()
     assert runner.read_state("r", tmp_path).phase != "done"
+
+
+async def test_a_task_that_outlives_a_cancelled_block_writes_nothing_beside_its_end(tmp_path: Path) -> None:
+    """What it begins while the end is saved would stand behind it, and no process could read the run again."""
+    loop, ending, tried, tasks = (
+        asyncio.get_running_loop(),
+        asyncio.Event(),
+        threading.Event(),
+        list[asyncio.Task[str]](),
+    )
+
+    class Slow(eventlog.Disk):
+        def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> None:
+            if b"run_stopped" in bytes(data):
+                loop.call_soon_threadsafe(ending.set)
+                assert tried.wait(60)
+            super().pwrite(fd, data, offset)
+
+    async def outlives(run: runner.adapters.Durable) -> str:
+        await ending.wait()
+        going = asyncio.create_task(run.act("go", {"n": 2}))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        tried.set()
+        return await going
+
+    @runner.tool(effect="idempotent")
+    async def go(n: int) -> str:
+        return str(n)
+
+    async def life(*, ends: bool) -> str:
+        async with durable("t", runs=eventlog.Directory(tmp_path, disk=Slow()), run="r", tools=[go]) as run:
+            await run.act(go, {"n": 1})
+            if ends:
+                tasks.append(asyncio.create_task(outlives(run)))
+                asyncio.current_task().cancel()  # type: ignore[union-attr] # a test has one
+                await asyncio.sleep(0)
+            return await run.act(go, {"n": 2})
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(life(ends=True))
+    await asyncio.wait(tasks)
+    assert await life(ends=False) == "2"
+    assert "Interrupted" in str(tasks[0].exception())

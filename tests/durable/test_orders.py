@@ -168,3 +168,25 @@ async def test_an_agent_that_comes_after_a_later_one_in_the_next_life_has_its_ca
             for one in order:
                 await one(run, one.__name__)
     assert world.happened == ["agent", "ask"]
+
+
+async def test_a_request_that_is_new_waits_for_a_task_that_has_just_come_to_a_call_in_doubt(tmp_path: Path) -> None:
+    """The call is not passed over: its task is about to make it."""
+    world, began = World(), asyncio.Event()
+
+    async def life(*, hangs: bool) -> list[str]:
+        async def body(_: runner.Call) -> str:
+            began.set()
+            await (asyncio.Event().wait() if hangs else asyncio.sleep(0))
+            return "paid"
+
+        async with durable("t", runs=tmp_path, run="r", tools=[world.pay]) as run:
+            asked = [] if hangs else [world.ask(run, "new")]
+            return await asyncio.gather(*asked, run.act(world.pay, {"what": "x"}, body))
+
+    task = asyncio.create_task(life(hangs=True))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await life(hangs=False) == ["new", "paid"]
