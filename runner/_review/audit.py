@@ -123,12 +123,9 @@ def _header(lines: Sequence[eventlog.Line]) -> Iterator[Finding]:
 def _inbox(run: str, story: Audit, store: eventlog.Store) -> Iterator[Finding]:
     """What lies in the inbox: requests that nobody took yet, and what is none."""
     requests, strangers = store.inbox(run)
-    for names, says in (
-        (requests, "waits in the inbox to be taken"),
-        (strangers, "lies in the inbox and is no request"),
-    ):
-        for name in names:
-            yield Finding(kind="inbox", seqs=(max(story.seq, 0),), says=f"{name} {says}")
+    told = [f"{name} waits in the inbox to be taken" for name in requests]
+    told += [f"{name} lies in the inbox and is no request" for name in strangers]
+    yield from (Finding(kind="inbox", seqs=(max(story.seq, 0),), says=says) for says in told)
 
 
 def _torn(seen: _Seen, story: Audit, store: eventlog.Store) -> Iterator[Finding]:

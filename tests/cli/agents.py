@@ -144,6 +144,7 @@ def _agent(name: str, *replies: runner.Reply | str, limits: runner.Limits | None
 
 plain = _agent("plain", runner.testing.tool_calls(("look", {"x": 1})), "It is one.")
 paying = _agent("paying", runner.testing.tool_calls(("pay", {"amount": 7, "to": "ann"})), "Ann has it.")
+paying_nobody = paying.replace(tools=[look])
 paying_twice = _agent(
     "twice",
     runner.testing.tool_calls(("pay", {"amount": 7, "to": "ann"}), ("pay", {"amount": 8, "to": "bob"})),

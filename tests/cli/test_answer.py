@@ -4,6 +4,8 @@ import os
 import pwd
 from pathlib import Path
 
+import pytest
+
 import eventlog
 import runner
 from tests.cli import agents, scenes
@@ -49,6 +51,34 @@ def test_a_no_reaches_the_model_with_its_reason(refold: Refold, runs: Path) -> N
     run = scenes.asking(runs)
     assert refold("refuse", run, "1.0-approve", "--by", "ann", "--reason", "too much").status == 0
     refold("resume", run, Agent("paying")).ends(0, err="refused: ann refused this call: too much")
+
+
+def test_a_yes_for_a_tool_that_is_gone_runs_nothing_and_the_resume_says_so(refold: Refold, runs: Path) -> None:
+    """The process that answers knows no code; the one that carries the run on does, and tells the model too."""
+    run = scenes.asking(runs)
+    refold("approve", run, "1.0-approve", "--by", "ann").ends(0)
+    refold("resume", run, Agent("paying_nobody")).ends(0, "Ann has it.\n", err="there is no tool named 'pay'")
+    assert "where the code has its tool no more, it does not run" in " ".join(refold("approve", "--help").out.split())
+
+
+@pytest.mark.fault("an answer that is left loses to one that the process which holds the run gives itself")
+def test_an_answer_that_was_left_and_came_second_is_told_by_the_audit(refold: Refold, runs: Path) -> None:
+    """The command that left it says where to look."""
+    left = []
+
+    class Slow:
+        def __str__(self) -> str:  # while the answer of this process is being made, another person answers
+            left.append(refold("refuse", "r", "1.0-approve", "--by", "bob"))
+            return "ann"
+
+    def edits(_: runner.Question) -> runner.Answer:
+        return runner.Answer("edit", "ada", arguments={"amount": 1, "to": Slow()})
+
+    runner.start_sync(agents.paying, "pay ann", runs=runs, run="r", on_question=edits).finished()
+    left[0].ends(0, out=["refused by bob; left for process", "`refold audit r` tells what came of it"])
+    told = " ".join(refold("audit", "r").out.split())
+    assert "question 1.0-approve of r was answered before: edit, by ada" in told
+    assert "answer-1.0-approve" in told
 
 
 def test_the_account_is_named_when_nobody_else_is(process: Refold, runs: Path) -> None:
@@ -136,7 +166,9 @@ def test_what_is_said_to_a_live_run_is_left_for_the_process_that_holds_it(
     with scenes.live(runs, tmp_path) as (child, place):
         (run,) = eventlog.store(runs).names()
         refold("stop", run, "--by", "ann").ends(
-            0, f"The stop of {run} by ann is left for process {child.pid} on {HOST}.\n"
+            0,
+            f"The stop of {run} by ann is left for process {child.pid} on {HOST}; "
+            f"`refold audit {run}` tells what came of it.\n",
         )
         refold("stop", run, "--by", "bob").ends(1, err="ann asked for that before")
         (place / "go").touch()

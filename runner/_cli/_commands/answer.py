@@ -21,7 +21,7 @@ def approve(run: str, question: str, runs: str, who: str) -> None:
     """Say yes to a QUESTION of RUN: this call may run.
 
     The yes covers exactly the arguments that were shown. The call runs in the process that holds the run, in a
-    worker, or at the next resume.
+    worker, or at the next resume; where the code has its tool no more, it does not run, and the model is told.
     """
     _said(runner.approve(run, question, who, runs=runs), f"question {question}: approved by {who}")
 
@@ -155,7 +155,7 @@ def _left(receipt: runner.Receipt, what: str) -> bool:
     """Whether a request is not written yet; it is said for whom it was left."""
     if not receipt.written:
         whom = f"process {at.pid} on {at.host}" if (at := receipt.holder) and at.pid else "whoever carries the run on"
-        out.out(f"{what} left for {whom}.")
+        out.out(f"{what} left for {whom}; `refold audit {shlex.quote(receipt.state.run)}` tells what came of it.")
     return not receipt.written
 
 

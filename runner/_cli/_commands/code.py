@@ -61,19 +61,15 @@ def page(found: Retraced, agent: str) -> Iterator[out.Row]:
         same = f"{found.decisions:,} {'decision that is' if found.decisions == 1 else 'decisions that are'} the same"
         yield "verdict", f"the current code decides differently, after {same}"
         yield "divergence", f"line {split.seq}, {split.at:%Y-%m-%d %H:%M:%S} UTC: {split.why}"
-    for (_, part), drifts in _by_part(found.drift).items():
+    parts: dict[tuple[str, str], list[Drift]] = {}
+    for drift in found.drift:
+        parts.setdefault((drift.tag, drift.part), []).append(drift)
+    for (_, part), drifts in parts.items():
         first = drifts[0]
         places = f"line {first.seq}" if len(drifts) == 1 else f"{len(drifts)} lines, first line {first.seq}"
         yield "drift", f"{part} of {first.title} ({places}): {_change(first)}"
     if not found.drift:
         yield "drift", "none"
-
-
-def _by_part(drift: tuple[Drift, ...]) -> dict[tuple[str, str], list[Drift]]:
-    parts: dict[tuple[str, str], list[Drift]] = {}
-    for each in drift:
-        parts.setdefault((each.tag, each.part), []).append(each)
-    return parts
 
 
 def _change(drift: Drift) -> str:

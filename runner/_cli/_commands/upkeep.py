@@ -41,7 +41,7 @@ def prune(runs: str, *, older_than: timedelta | None, forget: timedelta | None, 
         raise click.UsageError("give --older-than AGE, --forget AGE, or both")
     store, now, had = eventlog.store(options.existing(runs)), datetime.now(UTC), {int(Status.FINISHED)}
     ended = _ended(store, now - older_than) if older_than is not None else {}
-    for run, problem in _pruned(store, ended, dry=dry_run):
+    for run, problem in dict.fromkeys(sorted(ended)).items() if dry_run else _pruned(store, ended):
         if problem is None:
             out.out(f"{'would prune' if dry_run else 'pruned'} {run}")
         elif not isinstance(problem, eventlog.RunPruned):  # else another pruning took it in the meantime
@@ -78,13 +78,10 @@ def _ended(store: eventlog.Store, before: datetime) -> dict[str, dict[str, str]]
     return {run: facts for run, facts in ended.items() if run not in needed and is_over(run)}
 
 
-def _pruned(
-    store: eventlog.Store, ended: dict[str, dict[str, str]], *, dry: bool
-) -> Iterator[tuple[str, eventlog.LogError | None]]:
+def _pruned(store: eventlog.Store, ended: dict[str, dict[str, str]]) -> Iterator[tuple[str, eventlog.LogError | None]]:
     names = sorted(ended)
     for first in range(0, len(names), AT_ONCE):
-        some = {run: ended[run] for run in names[first : first + AT_ONCE]}
-        yield from ((run, None) for run in some) if dry else store.prune(some)
+        yield from store.prune({run: ended[run] for run in names[first : first + AT_ONCE]})
 
 
 class History:

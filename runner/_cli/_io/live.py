@@ -93,13 +93,11 @@ class Live(Watch):
             yield "opening the run", ""
             return
         yield state.run, "bold"
-        yield (
-            (
-                f"turn {event_text.turns(state)}, resume {state.resumes} of {state.limits.resumes}, "
-                f"{event_text.spent(state.spent, state.limits.dollars)}"
-            ),
-            "",
+        resumes, spent = (
+            f"{state.resumes} of {state.limits.resumes}",
+            event_text.spent(state.spent, state.limits.dollars),
         )
+        yield f"turn {event_text.turns(state)}, resume {resumes}, {spent}", ""
         if state.ask is not None:
             bound = event_text.money(state.ask.bound.dollars)
             yield f"asks the model {self._for('model')}, at most {bound}", ""
