@@ -179,10 +179,12 @@ def reopen(
             return finished(agent, state)
         just = {"Parked"} if state.parked > before.parked else ()
         resume_check.check(state, run, agent, held={*held, *just}, by_parent=by_parent)
-        moved = _moved(root, state.workspace)
+        if root is not None and state.workspace is None:  # a run that began without one gets none
+            raise NoWorkspace(None)  # noqa: TRY301 (the lock is left as after any other error)
     except BaseException:  # whatever ends this leaves no lock
         load.close(store, log, clock)
         raise
+    moved = root if root != state.workspace else None
     place = {"root": state.workspace, "moved": moved, "accept": accept_workspace}
     life = Life(agent, log, LogClock(clock, state.at), Drain(grace), **place, watch=watch, store=store, uid=state.uid)
     return Opened(life, state, resumed=True)
@@ -198,13 +200,6 @@ def _root(store: eventlog.Store, workspace: str | Path | None) -> str | None:
         if root.is_dir():
             return str(root)
     raise NoWorkspace(str(workspace))
-
-
-def _moved(root: str | None, logged: str | None) -> str | None:
-    """Where the workspace is now, if that is not where the log says. A run that began without one gets none."""
-    if root is not None and logged is None:
-        raise NoWorkspace(None)
-    return root if root != logged else None
 
 
 def _taken_over(store: eventlog.Store, after: str | None, child: ChildOf | None) -> dict[str, Any]:
