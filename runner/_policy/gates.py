@@ -35,10 +35,9 @@ def _unknown_tool(call: Pending) -> Closed:
 
 
 def _unusable(call: Pending) -> Closed:
-    problem = call.arguments.problem
-    if problem is not None and call.given is not None and call.given.answer == "edit":
-        why = f"the arguments that {call.given.who} gave can't be used, {call.arguments.reasons}"
-        return call.question("approve", why)
+    problem, given = call.arguments.problem, call.given
+    if problem is not None and given is not None and given.answer == "edit":
+        return call.question("approve", f"the arguments that {given.who} gave can't be used, {call.arguments.reasons}")
     return call.invalid(f"its arguments can't be used, {problem}") if problem is not None else None
 
 

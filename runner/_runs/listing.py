@@ -11,8 +11,6 @@ from runner._runs import load
 from runner._runs import status as _status
 from runner._runs.status import RunStatus
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
-
 
 @dataclass(frozen=True)
 class RunInfo:
@@ -33,10 +31,6 @@ class RunInfo:
     live: bool = False
     began: datetime | None = None
     seen: object = field(default=None, repr=False, compare=False)
-
-    def age(self) -> tuple[datetime, str]:
-        """When it began, and its id: what a list is ordered by."""
-        return self.began or _NEVER, self.run
 
 
 def list_runs(
@@ -63,7 +57,8 @@ def list_runs(
         info = _look(store, run, words, known.get(run), held=held)
         if info is not None:
             found.append(info)
-    return sorted(found, key=RunInfo.age, reverse=True)
+    never = datetime.min.replace(tzinfo=UTC)
+    return sorted(found, key=lambda info: (info.began or never, info.run), reverse=True)
 
 
 def list_unfinished(runs: eventlog.Runs) -> list[RunInfo]:

@@ -53,10 +53,8 @@ def page(found: Retraced, agent: str) -> Iterator[out.Row]:
     yield "agent", agent
     split = found.divergence
     if split is None:
-        yield (
-            "verdict",
-            f"the current code decides the same, at all {found.decisions:,} decisions up to line {found.seq}",
-        )
+        where = f"at all {found.decisions:,} decisions up to line {found.seq}"
+        yield "verdict", f"the current code decides the same, {where}"
     else:
         same = f"{found.decisions:,} {'decision that is' if found.decisions == 1 else 'decisions that are'} the same"
         yield "verdict", f"the current code decides differently, after {same}"

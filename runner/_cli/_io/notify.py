@@ -134,9 +134,8 @@ def _target(target: str) -> Any:
             return lambda key, body: _posted(url, secret.encode(), key, body)
         if kind == "command" and (words := shlex.split(where)) and shutil.which(words[0]) is not None:
             return lambda key, body: _ran(words, key, body)
-    raise Refused(
-        f"--notify {kind}:... names nothing that can be told", "Write webhook:URL or command:CMD.", Status.USAGE
-    )
+    why = f"--notify {kind}:... names nothing that can be told"
+    raise Refused(why, "Write webhook:URL or command:CMD.", Status.USAGE)
 
 
 def _is_address(url: urllib.parse.SplitResult) -> bool:
