@@ -1,13 +1,16 @@
 """`refold worker`: a process that carries on what is due, and leaves when it is told to."""
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import runner
 from tests.cli import agents, scenes
-from tests.cli.conftest import Agent, Refold
+from tests.cli.conftest import Agent, Refold, environment
 from tests.support.terminal import Terminal
 
 
@@ -45,6 +48,25 @@ def test_a_second_signal_ends_a_worker_at_once(runs: Path, tmp_path: Path) -> No
     runner.enqueue(agents.meeting, "meet", runs=runs, run="meeting-run")
     with scenes.live(runs, tmp_path, "worker", str(Agent("meeting")), "--grace", "60") as (child, _):
         assert scenes.insist(child) == 1
+
+
+def test_a_second_signal_ends_a_worker_whose_output_nobody_reads(runs: Path, tmp_path: Path) -> None:
+    """Its loop waits for room in the pipe."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(theirs, bytes(4096))
+    os.set_blocking(theirs, True)
+    words = (sys.executable, "-P", "-m", "runner._cli", "worker", str(Agent("plain")), "--runs", str(runs))
+    with subprocess.Popen(words, cwd=tmp_path, stdout=theirs, env=environment()) as child:
+        try:
+            scenes.until(lambda: any((runs / ".workers").glob("*")))  # it is about to say that it began
+            assert scenes.insist(child) == 1
+        finally:
+            child.kill()
+            os.close(ours)
+            os.close(theirs)
 
 
 def test_a_tool_that_never_ends_does_not_hold_the_process(runs: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def worker(
 async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: float, targets: Sequence[str]) -> None:
     left, telling = asyncio.Event(), notify.Notifier(targets, runs)
 
-    def leave() -> None:
+    def leave(*_: object) -> None:
         if left.is_set():
             os._exit(1)
         left.set()
@@ -62,7 +62,7 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
         telling.saved(state, events)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, leave)
+        signal.signal(number, leave)  # not the loop's handler: a line may wait for whoever reads stdout
     show = Table() if is_drawable(sys.stdout) else None
     with contextlib.nullcontext() if show is None else show.live:
         told = asyncio.create_task(telling.run())
