@@ -23,7 +23,7 @@ import replay
 from replay import Event, State
 from replay.events import ChildStarted, ModelAsked, PhaseChanged, RunStopped, WaitUntil
 from replay.state import Failures
-from runner._agent.agent import Agent, AnyAgent
+from runner._agent.agent import AnyAgent
 from runner._policy import approvals, children, demands, gates, ladder, limits, pending, replies, request, waves
 from runner._policy.demands import NOTHING, Demands
 from runner._policy.pending import Pending
@@ -39,12 +39,6 @@ def decide(agent: AnyAgent, state: State, now: datetime, demanded: Demands = NOT
     Empty when nothing is due: the run is done, stopped, waits for a time or for a person. `state` is untouched.
     `demanded` is what the program waits for whose run it is, if it is one.
     """
-    kinds = ((agent, Agent), (state, State), (now, datetime))
-    if not (all(isinstance(one, kind) for one, kind in kinds) and now.tzinfo):
-        given = f"{agent!r:.100}, {state!r:.100} and {now!r:.100}"
-        raise TypeError(
-            f"what is decided follows from a runner.Agent, a State and a time with its zone, not from {given}"
-        )
     intents: list[Event] = []
     while True:
         chosen = _next(agent, state, now, demanded)

@@ -1,7 +1,6 @@
 """What can't work as it is given with a run, or to a worker, is refused in a sentence, and no run is made."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +11,6 @@ import runner.testing
 from runner import review
 from tests.support import stage
 
-FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 GIVEN: list[tuple[dict[str, Any], str]] = [
     *(({"agent": value}, "agent is .*, not a runner.Agent") for value in (None, "shop", len)),
     *(({"task": value}, "task is .*, not text") for value in (None, 5, b"look")),
@@ -130,9 +128,6 @@ def test_a_run_id_that_is_not_text_is_no_run_id(runs: Path, run: Any) -> None:
             lambda runs: runner.list_runs(runs, before=cast("Any", ["r"])),
             r"before is \['r'\], not an earlier list of runs",
         ),
-        (lambda _: runner.decide(stage.agent(["x"]), None, FIRST), "follows from .* a State"),  # type: ignore[arg-type]
-        (lambda _: runner.decide("shop", runner.State(), FIRST), "follows from a runner.Agent"),  # type: ignore[arg-type]
-        (lambda _: runner.decide(stage.agent(["x"]), runner.State(), FIRST.replace(tzinfo=None)), "with its zone"),
     ],
 )
 def test_what_only_looks_says_what_it_was_given(runs: Path, call: Callable[[Path], object], says: str) -> None:
