@@ -128,6 +128,7 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -
 
 
 TIMES = "2026-01-31, '2026-01-31 18:00' or 2026-01-31T18:00:00Z"
+"""How a time may be written."""
 
 
 def time(text: str) -> datetime:

@@ -2,7 +2,8 @@
 
 1. What is recorded may be taken in any order, by what it is: a request by the digest of its messages, calls by their
    tools and arguments, a step by its branch, name and number. Tasks side by side come in another order each time.
-2. Before anything new begins, everything recorded must have been taken: else the program goes another way.
+2. Before anything new begins, everything recorded must have been taken or passed over, for which it waits a second:
+   else the program goes another way.
 3. A request that failed is handed back as a failure if its own life went on after it. The last one of a life that ended
    is asked again.
 4. A request whose messages are those of a later one passes over what lies between: its framework remembers that by
@@ -46,8 +47,7 @@ def ordered(calls: Sequence[ToolCall]) -> What:
 class Turn(msgspec.Struct):
     """One thing that a program did after another: a request with its reply or failure, or calls of its own.
 
-    `taken`: the program has come there in this life. `passed`: it has come to a later one. `served` are the calls that
-    it has asked for.
+    `taken`: the program has come there in this life. `served` are the calls that it has asked for.
     """
 
     seq: int
@@ -56,7 +56,6 @@ class Turn(msgspec.Struct):
     reply: Reply | None = None
     failed: ModelFailed | None = None
     taken: bool = False
-    passed: bool = False
     results: dict[str, ResultRecorded] = {}
     served: set[str] = set()
 
@@ -81,7 +80,7 @@ class Cursor:
         self.asked = ""
         self._steps: dict[tuple[str, str, int], StepRecorded] = {}
         self._numbers: Counter[tuple[str, str]] = Counter()
-        self._passed: list[int] = []
+        self._passed: dict[int, Turn] = {}
         self._late: list[int] = []
         self._here = -1
         self._first = 0
@@ -126,7 +125,7 @@ class Cursor:
     @property
     def left(self) -> Turn | None:
         """The first recorded turn that the program has neither come to nor passed over."""
-        while self._first < len(self.turns) and (self.turns[self._first].taken or self.turns[self._first].passed):
+        while self._first < len(self.turns) and (self.turns[self._first].taken or self._first in self._passed):
             self._first += 1
         return self.turns[self._first] if self._first < len(self.turns) else None
 
@@ -134,23 +133,22 @@ class Cursor:
         """The first recorded turn like this that was not taken; one that was passed over only if no other is."""
         if self.left is not None:
             for place, turn in enumerate(self.turns[self._first :], self._first):
-                if not turn.taken and not turn.passed and turn.what == what:
+                if turn.what == what and not turn.taken and place not in self._passed:
                     self._come_to(place, skipping=isinstance(what, str))
                     return turn
-        late = next((place for place in self._passed if self.turns[place].what == what), None)
+        late = next((place for place, turn in self._passed.items() if turn.what == what), None)
         if late is None:
             return None
-        self._passed.remove(late)
         self._late.append(late)
-        self.turns[late].taken = True
-        return self.turns[late]
+        turn = self._passed.pop(late)
+        turn.taken = True
+        return turn
 
     def pass_over(self, end: int | None = None) -> None:
         """Miss nothing of what is recorded before this place, or at all: what the program asks for is handed back."""
         for place, turn in enumerate(self.turns[self._first : end], self._first):
-            if not turn.taken and not turn.passed:
-                turn.passed = True
-                self._passed.append(place)
+            if not turn.taken:
+                self._passed.setdefault(place, turn)
 
     def _come_to(self, place: int, *, skipping: bool) -> None:
         if skipping:

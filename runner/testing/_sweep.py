@@ -116,14 +116,19 @@ def sweep(  # noqa: PLR0913 (each option is one fact about the sweep)
     with tempfile.TemporaryDirectory(prefix="refold-sweep-", dir=_memory()) as root:
         given = Plan(**swept, without=without, pairs=pairs, seed=seed, reword=reword, root=Path(root).resolve())
         plan = dataclasses.replace(given, decide=on_question, message=message)
-        baseline = plan.baseline()
-        if only:
-            found = plan.one(only, baseline)
-        else:
-            work = [(mode, first) for mode in modes for first in plan.firsts(mode, baseline, every)]
-            found = list(_share(plan, baseline, work, jobs, progress or (lambda *_: None)))
+        return _swept(plan, only, modes, every, jobs, progress or (lambda *_: None))
+
+
+def _swept(plan: Plan, only: str, modes: Sequence[Mode], every: int, jobs: int, progress: Progress) -> SweepReport:
+    """What comes of one scenario, or of all of these modes."""
+    baseline = plan.baseline()
+    if only:
+        found = plan.one(only, baseline)
+    else:
+        work = [(mode, first) for mode in modes for first in plan.firsts(mode, baseline, every)]
+        found = list(_share(plan, baseline, work, jobs, progress))
     kinds = [one.mode for one in found] if only else modes
-    rows = tuple(count_scenarios(mode, "+".join(sorted(without)), found) for mode in kinds)
+    rows = tuple(count_scenarios(mode, "+".join(sorted(plan.without)), found) for mode in kinds)
     return SweepReport(tuple(f"{at} {name}" for at, name in enumerate(baseline.points)), rows, tuple(found))
 
 

@@ -62,7 +62,7 @@ async def _work(agents: Sequence[runner.Agent], runs: str, at_once: int, grace: 
         telling.saved(state, events)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)  # not the loop's handler: a line may wait for whoever reads stdout
+        signal.signal(number, leave)  # the loop hears none while a line waits for a reader, and looks twice a second
     show = Table() if is_drawable(sys.stdout) else None
     with contextlib.nullcontext() if show is None else show.live:
         told = asyncio.create_task(telling.run())
