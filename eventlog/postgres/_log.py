@@ -6,7 +6,8 @@ earlier try of this save was done (the row then names its sum), or another has t
 lease whose token still stands may write: nobody has read the log in between.
 
 A connection that breaks leaves the fate of a save unknown, so it is sent again until the lease ends here; a repeat
-changes nothing. An error that the server reports is a rollback: the log goes on as it was.
+changes nothing. That it was done is asked with a lock: what only reads may see a line for which its own commit still
+waits until a standby has it, and a lock waits as long. An error that the server reports is a rollback: the log goes on as it was.
 
 A log that is dead gives nothing back: its lease runs out, and who opens the run then knows that a holder was lost.
 """
@@ -46,9 +47,8 @@ with held as (
     agent = coalesce(%(agent)s, agent), expires = greatest(expires, clock_timestamp() + %(length)s)
   where run = %(run)s and token = %(token)s and seq = %(before)s returning run, mail)
 insert into refold.line select run, %(seq)s, %(data)b from held returning (select mail from held)"""
-_WAS: Final = (
-    "select mail from refold.run where run = %(run)s and token = %(token)s and seq = %(seq)s and sum = %(sum)s"
-)
+_WAS: Final = """
+select mail from refold.run where run = %(run)s and token = %(token)s and seq = %(seq)s and sum = %(sum)s for update"""
 _RELEASE: Final = """
 update refold.run set expires = '-infinity', owner = null, lost = %(lost)s, status = coalesce(%(status)b, status),
   closed = closed or %(closed)s, agent = coalesce(%(agent)s, agent),

@@ -43,7 +43,8 @@ with made as (
   on conflict do nothing returning run),
 lines as (insert into refold.line
   select run, n, d from made, unnest(%(seqs)s::bigint[], %(datas)b::bytea[]) as t (n, d))
-select exists (select from made) or exists (select from refold.run where run = %(run)s and owner = %(owner)s)"""
+select exists (select from made)
+  or exists (select from refold.run where run = %(run)s and owner = %(owner)s for update)"""
 _TAKE: Final = """
 with old as (select run, owner, since, expires, wake from refold.run where run = %(run)s for update),
 taken as (

@@ -1,7 +1,8 @@
 """A real PostgreSQL server, for tests and benchmarks.
 
 It runs as the account `postgres` where the tests run as root, and listens on loopback alone. Its role has a password,
-so that a test can look for it in what is printed. A database is made with our tables, or without.
+so that a test can look for it in what is printed. A database is made with our tables, or without. A server may be the
+standby of another.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class NotInstalled(Exception):
 class Cluster:
     """One server, and its databases."""
 
-    def __init__(self, *, power_safe: bool = False) -> None:
+    def __init__(self, *, power_safe: bool = False, standby_of: Cluster | None = None) -> None:
         self._bin = binaries()
         self._made = 0
         self.port = 0
@@ -53,11 +54,7 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="refold-postgres-"))
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
-        secret = self.folder / "secret"
-        secret.write_text(PASSWORD)
-        secret.chmod(0o644)  # in a folder that only its owner may enter
-        options = ["--no-sync", "--auth=scram-sha-256", f"--pwfile={secret}", "--username=refold", "--encoding=UTF8"]
-        self._command("initdb", f"--pgdata={self.folder}/data", "--no-locale", *options)
+        self._copy(standby_of) if standby_of is not None else self._make()
         sync = "on" if power_safe else "off"
         self._settings = {
             "fsync": sync,
@@ -70,6 +67,19 @@ class Cluster:
             "authentication_timeout": "20",  # a client that says nothing holds up even a server that is to crash
         }
         self.start()
+
+    def _make(self) -> None:
+        secret = self.folder / "secret"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)  # in a folder that only its owner may enter
+        options = ["--no-sync", "--auth=scram-sha-256", f"--pwfile={secret}", "--username=refold", "--encoding=UTF8"]
+        self._command("initdb", f"--pgdata={self.folder}/data", "--no-locale", *options)
+
+    def _copy(self, primary: Cluster) -> None:
+        """Be what `primary` is, and follow it under the name `standby`."""
+        source = f"{primary.url()}?application_name=standby"
+        options = ["--no-sync", "--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]
+        self._command("pg_basebackup", f"--pgdata={self.folder}/data", f"--dbname={source}", *options)
 
     def url(self, database: str = "postgres", *, port: int | None = None) -> str:
         """The URL of a database; through another port, as a pooler's."""
