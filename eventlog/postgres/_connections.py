@@ -47,7 +47,8 @@ LEFT: Final[list[Connection]] = []
 """What a forked child inherited, and must neither use nor close."""
 _HELLO: Final = """
 select pg_backend_pid(), clock_timestamp(), (select version from refold.version), current_setting('server_version'),
-  current_setting('default_transaction_isolation'),
+  current_setting('default_transaction_isolation') = 'read committed'
+    and current_setting('synchronous_commit') in ('on', 'remote_apply'),
   array(select name from unnest(array['fsync', 'full_page_writes', 'synchronous_commit']) as t (name)
     where current_setting(name) = 'off')"""
 
@@ -213,14 +214,14 @@ class Connections:
         sent = boot()
         row = connection.execute(_HELLO).fetchone()
         assert row is not None
-        pid, now, version, server, isolation, off = row
+        pid, now, version, server, waits, off = row
         if version != VERSION:
             raise OtherSchema(str(self.place), f"has tables of another version ({version}; this one: {VERSION})")
         self.heard(now, sent)
         self.pooled = pid != connection.info.backend_pid
         if not self.pooled:
             connection.prepare_threshold = 0
-            if "synchronous_commit" in off or isolation != "read committed":
+            if not waits:
                 connection.execute("set synchronous_commit = on")
                 connection.execute("set default_transaction_isolation = 'read committed'")
                 off = [name for name in off if name != "synchronous_commit"]

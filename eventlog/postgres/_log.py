@@ -6,8 +6,8 @@ earlier try of this save was done (the row then names its sum), or another has t
 lease whose token still stands may write: nobody has read the log in between.
 
 A connection that breaks leaves the fate of a save unknown, so it is sent again until the lease ends here; a repeat
-changes nothing. That it was done is asked with a lock: what only reads may see a line for which its own commit still
-waits until a standby has it, and a lock waits as long. An error that the server reports is a rollback: the log goes on as it was.
+changes nothing. Whether it was done is asked with a lock, whose commit waits for a standby as the save's did: what only
+reads sees lines for which that wait was ended. An error that the server reports is a rollback: the log goes on.
 
 A log that is dead gives nothing back: its lease runs out, and who opens the run then knows that a holder was lost.
 """
@@ -64,6 +64,9 @@ with gone as (delete from refold.inbox where run = %(run)s and name = any(%(name
   told as (update refold.run set mail = greatest(0, mail - (select count(*) from gone)) where run = %(run)s
     returning mail)
 select name, (select mail from told) from gone"""
+_TAKEN: Final = (
+    "its lease ran out and another process has taken the run, or the server lost lines that it had acknowledged"
+)
 _FULL: Final = {"53100", "53000"}
 _UNKNOWN: Final = ("08", "57P", "40003")
 """What a server says whose statement may have been done all the same."""
@@ -150,7 +153,7 @@ class Row(Log):
         found = self._sure(_APPEND, values) or self._sure(_WAS, values)
         if not found:
             self.lease.lost = True
-            raise LockLost(self.run, "its lease ran out, and another process has taken the run")
+            raise LockLost(self.run, _TAKEN)
         was = {"seq": self.seq, "_sum": self._sum, "at": self.at, "status": self.status}
         self._connections.undo(functools.partial(vars(self).update, was))
         self.lease.mail = found[0][0]

@@ -46,6 +46,7 @@ _BEFORE: Final = (
     ("to_regnamespace('refold')", "create schema refold"),  # asked first: `if not exists` needs the right to make one
     ("to_regclass('refold.version')", "create table refold.version (version int not null)"),
 )
+_SET: Final = "with before as (delete from refold.version) insert into refold.version values (%s)"
 _LOCK: Final = 0x7265666F6C64
 
 
@@ -68,7 +69,7 @@ def migrate(url: str) -> tuple[int, int]:
         for script in MIGRATIONS[before:]:
             connection.cursor().execute(script, binary=False)  # several statements
         if before < VERSION:
-            connection.execute("update refold.version set version = %s", (VERSION,))
+            connection.execute(_SET, (VERSION,))
         return before, VERSION
 
 
@@ -76,9 +77,5 @@ def _version(connection: Connection) -> int:
     for absent, make in _BEFORE:
         if connection.execute(f"select {absent} is null").fetchone() == (True,):
             connection.execute(make)
-    row = connection.execute("select version from refold.version").fetchone()
-    if row is None:
-        connection.execute("insert into refold.version values (0)")
-        return 0
-    version: int = row[0]
-    return version
+    ((version,),) = connection.execute("select coalesce(max(version), 0) from refold.version").fetchall()
+    return int(version)

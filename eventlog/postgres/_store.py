@@ -2,7 +2,8 @@
 
 A run is made by one statement, and taken by one, which raises its token if the lease before has ended. Its lines are
 read by the statements after that: they see all that was saved under older tokens. Whoever takes a run names itself by a
-value of this taking alone, so a taking whose connection was lost can be made again.
+value of this taking alone, so a taking whose connection was lost can be made again. A token rises by chance: a standby
+that was promoted without the last takings gives none of their tokens once more.
 
 A fork and the stop of its parent are one transaction: there is no moment in which both go on, or neither.
 """
@@ -38,8 +39,8 @@ _ENDS: Final = "select set_config('idle_in_transaction_session_timeout', %s, tru
 _CREATE: Final = """
 with made as (
   insert into refold.run (run, token, owner, since, expires, seq, sum, life, at, bytes, began, parent)
-  select %(run)s, 1, %(owner)s, clock_timestamp(), clock_timestamp() + %(length)s, %(seq)s, %(sum)s, %(life)s, %(at)s,
-    %(size)s, %(began)s, %(parent)s where not exists (select from refold.pruned where run = %(run)s)
+  select %(run)s, %(token)s, %(owner)s, clock_timestamp(), clock_timestamp() + %(length)s, %(seq)s, %(sum)s, %(life)s,
+    %(at)s, %(size)s, %(began)s, %(parent)s where not exists (select from refold.pruned where run = %(run)s)
   on conflict do nothing returning run),
 lines as (insert into refold.line
   select run, n, d from made, unnest(%(seqs)s::bigint[], %(datas)b::bytea[]) as t (n, d))
@@ -48,7 +49,7 @@ select exists (select from made)
 _TAKE: Final = """
 with old as (select run, owner, since, expires, wake from refold.run where run = %(run)s for update),
 taken as (
-  update refold.run r set token = r.token + 1, owner = %(owner)s, since = clock_timestamp(),
+  update refold.run r set token = r.token + 1 + (random() * 1e9)::bigint, owner = %(owner)s, since = clock_timestamp(),
     expires = clock_timestamp() + %(length)s, wake = null, lost = r.lost or coalesce(old.owner <> %(owner)s, false)
   from old where r.run = old.run and (old.expires < clock_timestamp() or old.owner = %(owner)s)
   returning r.run, r.token, r.mail, r.lost, r.seq, r.sum, r.life, r.at, r.bytes, false)
@@ -108,8 +109,9 @@ class Postgres(Store):
         lines, datas = begin.framed(self.connections.storage, self.disk.random(16))
         last = lines[-1]
         parent = begin.parent.run if begin.parent is not None and begin.salvaged is None else None
-        values = {
+        values: dict[str, Any] = {
             "run": run,
+            "token": int(self.disk.random(4), 16),
             "owner": self._owner(),
             "length": self._leases.length,
             "parent": parent,
@@ -139,7 +141,7 @@ class Postgres(Store):
         if not self.connections.run(make if ready is None else both):
             gone = _prune.missing(self.connections, run)
             raise gone if isinstance(gone, RunPruned) else RunExists(run, str(self))
-        log = self._log(begin.life, Lease(run, 1, self._leases.end(sent)), last)
+        log = self._log(begin.life, Lease(run, values["token"], self._leases.end(sent)), last)
         log.lines, log.weight = lines, sum(map(len, datas))
         return log
 

@@ -12,6 +12,7 @@ import pytest
 
 import eventlog
 from eventlog.postgres import Postgres
+from eventlog.postgres._log import Row
 from tests.eventlog.making import AT, OPENING, event
 from tests.support import stage
 from tests.support.postgres import PASSWORD, Cluster
@@ -41,6 +42,13 @@ class Pair:
         self.primary.execute("select pg_reload_conf()")
         states = "select sync_state from pg_stat_replication"
         stage.within(60, lambda: self.primary.execute(states) == [("sync",)])
+
+    def fall_behind(self) -> None:
+        """Have the standby know all that was saved, and nothing from now on."""
+        ((end,),) = self.primary.execute("select pg_current_wal_insert_lsn()")
+        query = "select pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        stage.within(60, lambda: self.standby.execute(query, end) == [(True,)])
+        self.standby.stop(signal.SIGQUIT)
 
     def waiting(self) -> int:
         """End the commits that wait for the standby, and give how many those were."""
@@ -93,4 +101,52 @@ def test_what_a_standby_has_not_confirmed_is_not_acknowledged(pair: Pair, what: 
     thread.join()
     pair.fail_over()
     assert len(runs.read("r" if what == "save" else "s").lines) == (3 if what == "save" else 2)
+    runs.connections.close()
+
+
+@pytest.mark.fault("a standby without the last lines")
+@pytest.mark.parametrize("setting", ["local", "remote_write", "off"])
+def test_a_role_that_does_not_wait_for_the_standby_is_overruled(pair: Pair, setting: str) -> None:
+    """A run waits until the standby has kept a line, whatever others do on that server."""
+    pair.primary.execute(f"alter role refold set synchronous_commit = '{setting}'")
+    runs = pair.runs()
+    assert runs.connections.rows("show synchronous_commit") == [("on",)]
+    runs.connections.close()
+
+
+@pytest.mark.fault("a standby without the last lines")
+def test_an_opening_that_the_standby_never_heard_of_holds_nothing_there(pair: Pair) -> None:
+    """Two holders of one number would renew each other's lease, and write lines into each other's log."""
+    first, second = pair.runs(), pair.runs()
+    first.create("r", at=AT, events=[OPENING]).close()
+    pair.fall_behind()
+    lost = first.open("r")
+    lost.append(AT, [event(1)])
+    pair.fail_over()
+    with second.open("r") as log:
+        log.append(AT, [event(2)])
+        assert isinstance(lost, Row)
+        with first.connections.fresh() as connection:
+            first._leases._extend(connection, [lost.lease])  # noqa: SLF001 (as its thread would)
+        assert not lost.holds()
+        with pytest.raises(eventlog.LockLost, match="lost lines that it had acknowledged"):
+            lost.append(AT, [event(3)])
+    assert second.verify("r").ok
+    assert len(second.read("r").lines) == 3
+    for runs in (first, second):
+        runs.connections.close()
+
+
+@pytest.mark.fault("a standby without the last lines")
+def test_a_log_that_goes_on_from_a_line_that_the_standby_never_had_is_refused(pair: Pair) -> None:
+    """Its own lease stands there, and what it wants to write fits nowhere."""
+    runs = pair.runs()
+    log = runs.create("r", at=AT, events=[OPENING])
+    pair.fall_behind()
+    log.append(AT, [event(1)])
+    pair.fail_over()
+    with pytest.raises(eventlog.LockLost, match="lost lines that it had acknowledged"):
+        log.append(AT, [event(2)])
+    assert runs.verify("r").ok
+    assert len(runs.read("r").lines) == 2
     runs.connections.close()
