@@ -241,7 +241,7 @@ class ReadOnly(LogError):
     """A writer was asked for where nothing can be written. Readers work."""
 
     sentence = "{path} can't be written: {why}"
-    hint = "Read it here; write to the run that a copy was made of, or make the directory writable for this user."
+    hint = "Read it here; write to what a copy was made of, or to a directory or server where this user may write."
     path: str
     why: str
 

@@ -41,8 +41,8 @@ _PATIENCE: Final = 2.0
 _LONG: Final = 1.0
 _PAUSE: Final = 0.02
 _LONGEST: Final = 0.2
-_AGAIN: Final = {"40001", "40P01"}
-"""What a server says that has undone one of two transactions: a deadlock, or a pooler's stricter isolation."""
+_AGAIN: Final = {"40001", "40P01", "25006", "55P03", "57014"}
+"""What may be otherwise in a moment: two transactions met, nothing can be written just now, or it took too long."""
 LEFT: Final[list[Connection]] = []
 """What a forked child inherited, and must neither use nor close."""
 _HELLO: Final = """
@@ -121,6 +121,8 @@ class Connections:
                 if connection is None and time.monotonic() - tried > _LONG:
                     self._deaf = time.monotonic() + _PATIENCE
                 lost = connection is None or connection.closed or error.sqlstate in _AGAIN
+                if connection is not None:
+                    connection.close()  # what its role or database had set for it may be otherwise for the next
                 if not lost or not (patient() or time.monotonic() - began < _PATIENCE):
                     raise self.place.refused(error) from error
                 self.close()  # a server that ended one connection has often ended all
@@ -201,11 +203,9 @@ class Connections:
         return self.fresh()
 
     def _give_back(self, connection: Connection) -> None:
-        if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.close()
-            return
+        is_usable = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
         with self._mutex:
-            if len(self._idle) < _KEPT:
+            if is_usable and len(self._idle) < _KEPT:
                 self._idle.append(connection)
                 return
         connection.close()

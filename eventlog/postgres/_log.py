@@ -7,7 +7,8 @@ lease whose token still stands may write: nobody has read the log in between.
 
 A connection that breaks leaves the fate of a save unknown, so it is sent again until the lease ends here; a repeat
 changes nothing. Whether it was done is asked with a lock, whose commit waits for a standby as the save's did: what only
-reads sees lines for which that wait was ended. An error that the server reports is a rollback: the log goes on.
+reads sees lines for which that wait was ended. An error that the server reports is a rollback: the log goes on, and a
+save is made again that a lock, a limit of time or a server without writes kept back: it may hold a reply that was paid.
 
 A log that is dead gives nothing back: its lease runs out, and who opens the run then knows that a holder was lost.
 """
@@ -64,9 +65,7 @@ with gone as (delete from refold.inbox where run = %(run)s and name = any(%(name
   told as (update refold.run set mail = greatest(0, mail - (select count(*) from gone)) where run = %(run)s
     returning mail)
 select name, (select mail from told) from gone"""
-_TAKEN: Final = (
-    "its lease ran out and another process has taken the run, or the server lost lines that it had acknowledged"
-)
+_TAKEN: Final = "another process has taken the run, or the server lost lines that it had acknowledged"
 _FULL: Final = {"53100", "53000"}
 _UNKNOWN: Final = ("08", "57P", "40003")
 """What a server says whose statement may have been done all the same."""
@@ -181,7 +180,8 @@ class Row(Log):
             raise DiskFailed(str(self._connections.place), str(error)) from error
 
     def _rows(self, query: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
-        return self._connections.rows(query, values, patient=self.lease.holds)
+        until = self.lease.until  # renewals may put it off for ever
+        return self._connections.rows(query, values, patient=lambda: not self.lease.lost and boot() < until)
 
     def _keep(self, snapshot: Snapshot, data: bytes) -> None:
         values = {"run": self.run, "token": self.lease.token, "seq": snapshot.seq, "data": data, "before": KEPT - 2}
@@ -206,9 +206,9 @@ class Row(Log):
 
 def _said(status: msgspec.Struct | None) -> dict[str, Any]:
     """What a row says of a run after its last line."""
-    said: dict[str, Any] = {name: getattr(status, name, None) for name in ("wake", "agent")}
     return {
-        **said,
+        "wake": getattr(status, "wake", None),
+        "agent": getattr(status, "agent", None),
         "closed": bool(getattr(status, "closed", False)),
         "status": None if status is None else msgspec.json.encode(status),
     }

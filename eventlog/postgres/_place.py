@@ -22,7 +22,6 @@ from eventlog.errors import DiskFailed, LogError, NotARunsDirectory, OtherSchema
 
 Connection: TypeAlias = "psycopg.Connection[Any]"
 _TABLES = {"3F000", "42P01", "42703"}
-_REFUSES_WRITES = {"25006"}
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -129,7 +128,7 @@ class Place:
         """Give the error of ours that an error of the server's means, when nothing was written."""
         if error.sqlstate in _TABLES:
             return OtherSchema(str(self), "lacks the tables of this version")
-        if error.sqlstate in _REFUSES_WRITES:
+        if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
             return ReadOnly(str(self), "the server accepts no writes")
         return DiskFailed(str(self), self.said(error))
 

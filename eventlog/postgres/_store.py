@@ -127,11 +127,10 @@ class Postgres(Store):
         sent = boot()
 
         def make(connection: Connection) -> bool:
-            made = connection.execute(_CREATE, values).fetchone()
-            is_made = bool(made and made[0])
+            ((is_made,),) = connection.execute(_CREATE, values).fetchall()
             if is_made and ready is not None:
                 ready()
-            return is_made
+            return bool(is_made)
 
         def both(connection: Connection) -> bool:
             with self.connections.joined(connection), connection.transaction():  # a commit that fails is undone too
@@ -201,7 +200,7 @@ class Postgres(Store):
 
     def statuses(self, among: Iterable[str] | None = None) -> Iterator[tuple[str, bytes | None, bool]]:
         """Read a column, which is as new as the log."""
-        query = "select run, status, owner is not null and expires > clock_timestamp() from refold.run"
+        query = "select run, status, expires > clock_timestamp() from refold.run"
         if among is None:
             yield from self._rows(query)
         else:
@@ -211,9 +210,7 @@ class Postgres(Store):
             yield from (found.get(name, (name, None, False)) for name in names)
 
     def holder(self, run: str) -> Holder | None:
-        query = (
-            "select owner, since from refold.run where run = %s and owner is not null and expires > clock_timestamp()"
-        )
+        query = "select owner, since from refold.run where run = %s and expires > clock_timestamp()"
         found = self._rows(query, check_id(run))
         return _named(*found[0]) if found else None
 
@@ -245,9 +242,8 @@ class Postgres(Store):
 
     def inbox(self, run: str) -> Unread:
         self.files(run)
-        return Unread(
-            [row[0] for row in self._rows("select name from refold.inbox where run = %s order by name", run)], []
-        )
+        found = self._rows("select name from refold.inbox where run = %s order by name", run)
+        return Unread([name for (name,) in found], [])
 
     def request(self, run: str, name: str) -> bytes | str | None:
         check_id(run)

@@ -29,7 +29,7 @@ from tests.postgres.witness import witness
 from tests.support.figures import FIGURES
 from tests.support.postgres import Cluster
 
-TROUBLES = ("kill", "terminate", "freeze", "cut", "crash", "backends")
+TROUBLES = ("kill", "terminate", "freeze", "cut", "crash", "backends", "hang")
 WORKERS = 3
 SKEWS = (-90.0, 0.0, 90.0)
 RUNS = int(os.environ.get("STORM", "400"))
@@ -88,6 +88,16 @@ class Storm:
             for _ in range(150):
                 connection.execute(query, (self.team.database,))
                 time.sleep(0.01)
+
+    def hang(self, _member: Member) -> None:
+        """Half of the server's processes stand still, some within a save, for longer than leases or not."""
+        query = "select pid from pg_stat_activity where datname = %s and random() < 0.5"
+        pids = [pid for (pid,) in self.team.cluster.execute(query, self.team.database)]
+        for how, pause in ((signal.SIGSTOP, self.rng.uniform(0.2, LONGEST) * self.team.lease), (signal.SIGCONT, 0.0)):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, how)
+            time.sleep(pause)
 
     def watch(self, over: threading.Event) -> None:
         """Look again and again for a run that nobody would look at any more."""
@@ -162,7 +172,14 @@ def test_so_do_runs_whose_workers_reach_the_server_through_a_pooler(
 ) -> None:
     """Each statement is another server process there: no session holds anything."""
     with pooler(postgres) as port:
-        troubles = ("kill", "terminate", "freeze", "crash", "backends")  # all workers have one role at the server
+        troubles = (
+            "kill",
+            "terminate",
+            "freeze",
+            "crash",
+            "backends",
+            "hang",
+        )  # all workers have one role at the server
         wrong, said = tortured(postgres, RUNS // 4, 21, troubles, port=port)
     record_property(FIGURES, said)
     assert wrong == []

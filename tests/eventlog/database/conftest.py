@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,14 @@ from eventlog.postgres._connections import Connections
 def expire(runs: Postgres) -> None:
     """End every lease at the server, as time would."""
     runs.connections.rows("update refold.run set expires = now() - interval '1 second'")
+
+
+def began(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Do something in a thread; what comes of it is in the list."""
+    came: list[Any] = []
+    thread = threading.Thread(target=lambda: came.append(act()))
+    thread.start()
+    return thread, came
 
 
 class Cut:

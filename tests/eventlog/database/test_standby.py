@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 import pytest
 
 import eventlog
 from eventlog.postgres import Postgres
 from eventlog.postgres._log import Row
+from tests.eventlog.database.conftest import began
 from tests.eventlog.making import AT, OPENING, event
 from tests.support import stage
 from tests.support.postgres import PASSWORD, Cluster
@@ -74,14 +73,6 @@ def pair() -> Iterator[Pair]:
     """Two servers of a test's own."""
     with closing(Pair()) as two:
         yield two
-
-
-def began(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Do something in a thread; what comes of it is in the list."""
-    came: list[Any] = []
-    thread = threading.Thread(target=lambda: came.append(act()))
-    thread.start()
-    return thread, came
 
 
 @pytest.mark.fault("a standby without the last lines")
