@@ -158,8 +158,9 @@ def test_a_field_of_a_later_version_in_a_known_event_is_passed_over() -> None:
         (b"", "truncated"),
         (b'{"type":"later"', "truncated"),
         (b"\xff", "malformed"),
-        (b'{"type":"run_stopped","reason":"r","x":' + b"[" * 100_000, "recursion"),
-        (b'{"type":"later","x":' + b"[" * 100_000, "recursion"),
+        # Python 3.14 goes as deep as the stack allows, so it comes to the end.
+        (b'{"type":"run_stopped","reason":"r","x":' + b"[" * 100_000, "recursion|truncated"),
+        (b'{"type":"later","x":' + b"[" * 100_000, "recursion|truncated"),
     ],
     ids=range(13),
 )
