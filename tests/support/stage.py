@@ -102,8 +102,8 @@ def events(runs: Path, kind: type[E], run: str = "r") -> list[E]:
 
 
 def results(runs: Path, run: str = "r") -> dict[str, ResultRecorded]:
-    """Every call's result. A call that has two fails here."""
-    recorded = events(runs, ResultRecorded, run)
+    """Every call's result, in the order of the calls: they end in any. A call that has two fails here."""
+    recorded = sorted(events(runs, ResultRecorded, run), key=lambda result: [*map(int, result.call.split("."))])
     found = {result.call: result for result in recorded}
     assert len(found) == len(recorded), recorded
     return found
