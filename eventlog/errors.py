@@ -241,7 +241,7 @@ class ReadOnly(LogError):
     """A writer was asked for where nothing can be written. Readers work."""
 
     sentence = "{path} can't be written: {why}"
-    hint = "Read it here; write to what a copy was made of, or to a directory or server where this user may write."
+    hint = "Read it here; write to what a copy was made of, to another server, or when this place may be written again."
     path: str
     why: str
 

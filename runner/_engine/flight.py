@@ -100,11 +100,13 @@ class Flight:
         self._tasks.append(asyncio.get_running_loop().create_task(self._doing(do, *given)))
 
     async def _doing(self, do: Callable[[*Ts], Coroutine[Any, Any, Outcomes]], *given: *Ts) -> Outcomes:
-        self._inflight.begin()
         try:
-            return await do(*given)
+            self._inflight.begin()
+            try:
+                return await do(*given)
+            finally:
+                self._inflight.end()
         finally:  # not in a callback of the task: that would come a turn of the loop later
-            self._inflight.end()
             self._ended += 1
             self._bell.wake()
 
@@ -165,11 +167,8 @@ class Flight:
     def _came(self) -> Outcomes:
         """The outcomes of the tasks that have ended. One that was cut off, or that does not end, brings nothing."""
         outcomes = Outcomes(error=asyncio.CancelledError() if self._cancelled else None)
-        flying: list[asyncio.Task[Outcomes]] = []
-        for task in self._tasks:
-            if not task.done():
-                flying.append(task)
-                continue
+        flying = [task for task in self._tasks if not task.done()]
+        for task in [task for task in self._tasks if task.done()]:
             self._limits.pop(task, None)
             self._late.discard(task)
             try:

@@ -37,7 +37,7 @@ class Threads:
     def run(self, body: Callable[[], Give]) -> None:
         """Run `body` in a thread that does nothing else, then what it returns: that gives the result to somebody.
 
-        The thread is free again before that, so whoever waited finds it. Raises `RuntimeError` without a thread.
+        The thread is free again before that, so whoever waited finds it. Raises when no thread starts.
         """
         try:
             inbox = self._free.pop()
@@ -107,7 +107,7 @@ class InFlight:
         """Run a function in a thread, with this context; one that does not act is not waited for.
 
         It counts as ended before anybody hears of it: whoever started the run may open it again at once. Raises
-        `RuntimeError` when no thread can be started.
+        `RuntimeError` or `MemoryError` when no thread can be started.
         """
         work = Work(functools.partial(contextvars.copy_context().run, body))
 
@@ -125,7 +125,7 @@ class InFlight:
             self.begin()
         try:
             threads.run(run)
-        except RuntimeError:
+        except BaseException:
             if acts:
                 self.end()
             raise

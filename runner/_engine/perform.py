@@ -232,7 +232,7 @@ class Executor(msgspec.Struct, eq=False):
     async def _in_thread(self, tool: Tool, body: Callable[[], object], *, abandon: bool) -> object:
         try:
             running = self.inflight.thread(body, acts=not abandon)
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
         while not running.is_over:
             try:

@@ -65,8 +65,8 @@ class _Kernel:
         if save is None:
             return None
         if not self._called:
-            self._called = True
             asyncio.get_running_loop().call_soon(self._submit)
+            self._called = True
         job = self._jobs[save.flush] = Work(save.end)
         return job
 

@@ -68,6 +68,7 @@ def test_a_run_that_is_whole_is_not_salvaged(refold: Refold, runs: Path) -> None
     """Two runs of one history would both go on."""
     run = scenes.finished(runs)
     refold("salvage", run, "copy").ends(1, err="is not damaged")
+    refold("salvage", run, "copy").ends(1, err=f"`refold show {run}` says how far it came")  # nothing carries it on
     assert not (runs / "copy").exists()
     assert refold("salvage", "nobody", "copy").status == 1
     assert refold("salvage", run, "../copy").status in {1, 2}

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import eventlog
 import runner
+from runner._engine.inflight import InFlight
 from runner.testing import tool_calls
 from tests.support import stage
 from tests.support.forkserver import ForkServer
@@ -102,6 +104,59 @@ def without_threads(runs: str) -> list[str]:
 def test_runs_are_carried_on_and_saved_where_no_thread_can_be_started(forks: ForkServer, runs: Path) -> None:
     """Saves that wait for a thread which never begins would wait for ever, also once there are threads again."""
     assert forks.run(without_threads, runs=runs).value == ["fine"] * 3
+
+
+def short_of_memory(runs: Path) -> list[object]:
+    """A run whose call's thread finds no memory: what it answers, what the call came to, and who holds the run."""
+    starts = threading.Thread.start
+
+    def start(self: threading.Thread) -> None:
+        if self.name == "refold-tool":
+            raise MemoryError("no stack")
+        starts(self)
+
+    threading.Thread.start = start  # type: ignore[method-assign] # in a process of its own
+
+    @runner.tool(effect="non_idempotent", attempts=1)
+    def act() -> str:
+        return "done"
+
+    answer = stage.finished(runner.start_sync(stage.agent(ACT, act), stage.TASK, runs=runs, run="r"))
+    return [answer, stage.results(runs)["1.0"].text, eventlog.store(runs).holder("r")]
+
+
+@pytest.mark.fault("no thread can be started")
+def test_a_call_whose_thread_finds_no_memory_did_nothing_and_its_run_is_given_back(
+    forks: ForkServer, runs: Path
+) -> None:
+    """It was in doubt, and in flight for ever: no process could open the run until this one ended."""
+    answer, said, holder = forks.run(short_of_memory, runs=runs).value
+    assert (answer, holder) == ("over", None)
+    assert "its thread could not be started: no stack" in said
+
+
+def short_where_it_begins(runs: str) -> str:
+    """A run of which nothing can be counted as in flight: whether who waits hears of it, and when."""
+
+    def begin(self: InFlight) -> None:  # noqa: ARG001 (as the method takes it)
+        raise MemoryError("no room to count")
+
+    InFlight.begin = begin  # type: ignore[method-assign] # in a process of its own
+
+    async def go() -> str:
+        try:
+            await asyncio.wait_for(runner.start(stage.agent(["fine"]), stage.TASK, runs=runs, run="r"), WAIT)
+        except (MemoryError, TimeoutError) as error:
+            return f"{type(error).__name__}: {error}"
+        return "finished"
+
+    return asyncio.run(go())
+
+
+@pytest.mark.fault("no thread can be started")
+def test_what_finds_no_memory_as_it_begins_ends_the_run_with_that_error(forks: ForkServer, runs: Path) -> None:
+    """The run waited for ever for what had already failed."""
+    assert forks.run(short_where_it_begins, runs=runs).value == "MemoryError: no room to count"
 
 
 def left_by_its_loop(runs: str) -> list[str]:

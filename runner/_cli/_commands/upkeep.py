@@ -110,7 +110,7 @@ def salvage(run: str, new: str, runs: str, *, who: str) -> None:
     store = eventlog.store(runs)
     reading = store.scan(run)
     if reading.damage is None and all(map(History(), reading.lines)):
-        raise Refused(f"run {run} is not damaged", f"`refold resume {run}` carries it on.")
+        raise Refused(f"run {run} is not damaged", f"`refold show {run}` says how far it came.")
     history = History()
     with store.salvage(run, new, follows=history) as log:
         header = log.lines[0].header
