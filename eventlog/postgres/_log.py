@@ -26,7 +26,7 @@ from psycopg.types.numeric import Int8
 from eventlog._log import Log, asked
 from eventlog._snapshot import KEPT
 from eventlog._writer import CUT_OFF
-from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError
+from eventlog.errors import DiskFailed, DiskFull, LockLost, LogDead, LogError, OtherSchema, ReadOnly
 from eventlog.postgres._connections import boot
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class Row(Log):
                 raise LogDead(self.run, f"whether its last line was saved is unknown: {error}") from error
             if state in _FULL:
                 raise DiskFull(self.run, str(error)) from error
-            if isinstance(error, DiskFailed):
-                raise
-            raise DiskFailed(str(self._connections.place), str(error)) from error
+            if isinstance(error, OtherSchema | ReadOnly):
+                raise DiskFailed(error.path, error.why) from error
+            raise
 
     def _rows(self, query: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
         until = self.lease.until  # renewals may put it off for ever

@@ -74,13 +74,17 @@ def refuse(runs: Postgres, state: str) -> None:
 
 
 @pytest.mark.fault("a server that refuses for a while")
-def test_a_save_that_is_refused_for_good_ends_with_the_lease_that_it_began_with(database: str) -> None:
+@pytest.mark.parametrize(("state", "why"), [("57014", "not now"), ("25006", "the server accepts no writes")])
+def test_a_save_that_is_refused_for_good_ends_with_the_lease_that_it_began_with(
+    database: str, state: str, why: str
+) -> None:
     """Other statements renew the lease meanwhile, and nobody waits for ever."""
     runs = Postgres(database, lease=3.0)
     log = runs.create("r", at=AT, events=[OPENING])
-    refuse(runs, "57014")
-    with pytest.raises(eventlog.DiskFailed, match="not now"):
+    refuse(runs, state)
+    with pytest.raises(eventlog.DiskFailed) as refused:
         log.append(AT, [event(1)])
+    assert str(refused.value) == f"{runs} can't be used: {why}"
     runs.connections.rows("drop trigger refuses on refold.line")
     log.append(AT, [event(2)])
     log.close()
