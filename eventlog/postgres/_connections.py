@@ -1,8 +1,9 @@
 """The connections of one process to one database, and what becomes of a statement whose connection was lost.
 
-Each statement is a transaction, so an error that the server reports has changed nothing, and is raised. A connection
-that breaks leaves it unknown whether the statement was done. So everything that is run here can be run again, and finds
-out by itself that it was done before: the row of a run names the sum of its last line, and who holds it.
+Each statement is a transaction, so an error that the server reports has changed nothing. It is raised, unless it may be
+otherwise in a moment: then the statement is tried again. A connection that breaks leaves it unknown whether the
+statement was done. So everything that is run here can be run again, and finds out by itself that it was done before:
+the row of a run names the sum of its last line, and who holds it.
 
 A connection through a pooler (as pgbouncer) is another server process for each statement. It shows by its process id,
 which is not the server's; then nothing is prepared, set or listened to. A forked child must not even close a connection
@@ -214,14 +215,14 @@ class Connections:
         sent = boot()
         row = connection.execute(_HELLO).fetchone()
         assert row is not None
-        pid, now, version, server, waits, off = row
+        pid, now, version, server, is_set, off = row
         if version != VERSION:
             raise OtherSchema(str(self.place), f"has tables of another version ({version}; this one: {VERSION})")
         self.heard(now, sent)
         self.pooled = pid != connection.info.backend_pid
         if not self.pooled:
             connection.prepare_threshold = 0
-            if not waits:
+            if not is_set:
                 connection.execute("set synchronous_commit = on")
                 connection.execute("set default_transaction_isolation = 'read committed'")
                 off = [name for name in off if name != "synchronous_commit"]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+NO_THREAD = (RuntimeError, MemoryError)
+"""What the start of a thread raises where the system gives none, or no memory for one."""
 
 
 class Bell:

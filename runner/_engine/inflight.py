@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
-from runner._engine.bell import Work
+from runner._engine.bell import NO_THREAD, Work
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Threads:
     def run(self, body: Callable[[], Give]) -> None:
         """Run `body` in a thread that does nothing else, then what it returns: that gives the result to somebody.
 
-        The thread is free again before that, so whoever waited finds it. Raises when no thread starts.
+        The thread is free again before that, so whoever waited finds it. Raises one of `NO_THREAD` without a thread.
         """
         try:
             inbox = self._free.pop()
@@ -106,8 +106,8 @@ class InFlight:
     def thread(self, body: Callable[[], T], *, acts: bool = True) -> Work[T]:
         """Run a function in a thread, with this context; one that does not act is not waited for.
 
-        It counts as ended before anybody hears of it: whoever started the run may open it again at once. Raises
-        `RuntimeError` or `MemoryError` when no thread can be started.
+        It counts as ended before anybody hears of it: whoever started the run may open it again at once. Raises one
+        of `NO_THREAD` when none can be started. After an interrupt the thread may run, and it counts until it ends.
         """
         work = Work(functools.partial(contextvars.copy_context().run, body))
 
@@ -125,7 +125,7 @@ class InFlight:
             self.begin()
         try:
             threads.run(run)
-        except BaseException:
+        except NO_THREAD:
             if acts:
                 self.end()
             raise

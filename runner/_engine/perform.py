@@ -31,6 +31,7 @@ from runner._agent.call import CURRENT, Call, Found, Missing, Unsure, Verbatim
 from runner._agent.tools import Tool
 from runner._agent.workspace import Workspace
 from runner._engine import outcomes
+from runner._engine.bell import NO_THREAD
 from runner._engine.feed import Teller
 from runner._engine.flight import Drain, Flight, Outcomes
 from runner._engine.inflight import InFlight
@@ -232,7 +233,7 @@ class Executor(msgspec.Struct, eq=False):
     async def _in_thread(self, tool: Tool, body: Callable[[], object], *, abandon: bool) -> object:
         try:
             running = self.inflight.thread(body, acts=not abandon)
-        except (RuntimeError, MemoryError) as error:
+        except NO_THREAD as error:
             raise ToolFailed(f"its thread could not be started: {error}", retry_after=1.0) from error
         while not running.is_over:
             try:

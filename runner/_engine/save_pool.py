@@ -31,7 +31,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import eventlog
-from runner._engine.bell import Work
+from runner._engine.bell import NO_THREAD, Work
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class _Pool:
     def put(self, body: Callable[[], T]) -> Work[T]:
         """Have a save run in a thread."""
         job = Work(body)
-        with self._lock, contextlib.suppress(RuntimeError):  # the next save tries again
+        with self._lock, contextlib.suppress(*NO_THREAD):  # the next save tries again
             while self._begun < self._threads:
                 threading.Thread(target=self._work, name="refold-save", daemon=True).start()
                 self._begun += 1

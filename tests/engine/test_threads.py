@@ -1,17 +1,20 @@
 """The threads of plain functions: each call has one to itself, and they are kept for the next."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import eventlog
 import runner
-from runner._engine.inflight import InFlight
+from runner._engine.inflight import Give, InFlight, Threads
 from runner.testing import tool_calls
 from tests.support import stage
 from tests.support.forkserver import ForkServer
@@ -85,11 +88,11 @@ def test_a_forked_child_starts_threads_of_its_own(forks: ForkServer, runs: Path)
     assert forks.run(in_parent_and_child, runs=runs).value == "done"
 
 
-def without_threads(runs: str) -> list[str]:
+def without_threads(runs: str, refusal: str) -> list[str]:
     """Some runs in one loop, where the system gives no thread to a save or an opening: what they answer."""
 
     def refuse(self: threading.Thread) -> None:
-        raise RuntimeError(f"can't start new thread {self.name}")
+        raise {"RuntimeError": RuntimeError, "MemoryError": MemoryError}[refusal](f"can't start new thread {self.name}")
 
     threading.Thread.start = refuse  # type: ignore[method-assign] # in a process of its own
 
@@ -101,12 +104,15 @@ def without_threads(runs: str) -> list[str]:
 
 
 @pytest.mark.fault("no thread can be started")
-def test_runs_are_carried_on_and_saved_where_no_thread_can_be_started(forks: ForkServer, runs: Path) -> None:
+@pytest.mark.parametrize("refusal", ["RuntimeError", "MemoryError"])
+def test_runs_are_carried_on_and_saved_where_no_thread_can_be_started(
+    forks: ForkServer, runs: Path, refusal: str
+) -> None:
     """Saves that wait for a thread which never begins would wait for ever, also once there are threads again."""
-    assert forks.run(without_threads, runs=runs).value == ["fine"] * 3
+    assert forks.run(without_threads, runs=runs, refusal=refusal).value == ["fine"] * 3
 
 
-def short_of_memory(runs: Path) -> list[object]:
+def short_of_memory(runs: str) -> list[object]:
     """A run whose call's thread finds no memory: what it answers, what the call came to, and who holds the run."""
     starts = threading.Thread.start
 
@@ -122,7 +128,7 @@ def short_of_memory(runs: Path) -> list[object]:
         return "done"
 
     answer = stage.finished(runner.start_sync(stage.agent(ACT, act), stage.TASK, runs=runs, run="r"))
-    return [answer, stage.results(runs)["1.0"].text, eventlog.store(runs).holder("r")]
+    return [answer, stage.results(Path(runs))["1.0"].text, eventlog.store(runs).holder("r")]
 
 
 @pytest.mark.fault("no thread can be started")
@@ -133,6 +139,37 @@ def test_a_call_whose_thread_finds_no_memory_did_nothing_and_its_run_is_given_ba
     answer, said, holder = forks.run(short_of_memory, runs=runs).value
     assert (answer, holder) == ("over", None)
     assert "its thread could not be started: no stack" in said
+
+
+def interrupted_as_it_starts(runs: str) -> list[bool]:
+    """A call whose thread has begun when an interrupt comes: whether the run is held meanwhile, and given back then."""
+    starts, over = Threads.run, threading.Event()
+
+    def run(self: Threads, body: Callable[[], Give]) -> None:
+        starts(self, body)
+        raise KeyboardInterrupt
+
+    Threads.run = run  # type: ignore[method-assign] # in a process of its own
+
+    @runner.tool(effect="non_idempotent")
+    def act() -> None:
+        over.wait(WAIT)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        runner.start_sync(stage.agent(ACT, act), stage.TASK, runs=runs, run="r")
+    store = eventlog.store(runs)
+    held = [store.holder("r") is not None]
+    over.set()
+    stage.within(WAIT, lambda: store.holder("r") is None)
+    return [*held, store.holder("r") is not None]
+
+
+@pytest.mark.fault("an interrupt as a thread starts")
+def test_a_call_that_an_interrupt_finds_in_its_thread_holds_the_run_until_it_ends(
+    forks: ForkServer, runs: Path
+) -> None:
+    """Another process would do it again beside it."""
+    assert forks.run(interrupted_as_it_starts, runs=runs).value == [True, False]
 
 
 def short_where_it_begins(runs: str) -> str:
@@ -157,6 +194,38 @@ def short_where_it_begins(runs: str) -> str:
 def test_what_finds_no_memory_as_it_begins_ends_the_run_with_that_error(forks: ForkServer, runs: Path) -> None:
     """The run waited for ever for what had already failed."""
     assert forks.run(short_where_it_begins, runs=runs).value == "MemoryError: no room to count"
+
+
+def not_handed_over(runs: str) -> list[object]:
+    """Three runs in one loop, of which one can not hand its flush to the kernel: what they come to, by type."""
+    soon, refused = asyncio.BaseEventLoop.call_soon, list[object]()
+
+    def call_soon(self: asyncio.BaseEventLoop, callback: Callable[..., object], *args: Any, **more: Any) -> Any:
+        if getattr(callback, "__name__", "") == "_submit" and not refused:
+            refused.append(callback)
+            raise MemoryError("no room to hand it over")
+        return soon(self, callback, *args, **more)
+
+    asyncio.BaseEventLoop.call_soon = call_soon  # type: ignore[method-assign, assignment] # in a process of its own
+
+    @runner.tool(effect="reads")
+    async def look() -> str:
+        return "nothing"
+
+    async def go() -> list[object]:
+        script = [*[tool_calls(("look", {}))] * 9, "fine"]
+        agents = (stage.agent(script, look) for _ in range(3))
+        started = (runner.start(each, stage.TASK, runs=runs, run=f"r{n}") for n, each in enumerate(agents))
+        return await asyncio.wait_for(asyncio.gather(*started, return_exceptions=True), WAIT)
+
+    return [type(came).__name__ for came in asyncio.run(go())] + [len(refused)]
+
+
+@pytest.mark.fault("no thread can be started")
+def test_a_save_that_can_not_be_handed_over_keeps_no_other_run_waiting(forks: ForkServer, runs: Path) -> None:
+    """They waited for ever: each took it for ordered by the one that had failed."""
+    *came, refused = forks.run(not_handed_over, runs=runs).value
+    assert came.count("Finished") == 3 - refused, came  # it is ordered only where the kernel carries flushes on
 
 
 def left_by_its_loop(runs: str) -> list[str]:
